@@ -471,6 +471,7 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_gc_json(const sft_storage *storage,
 typedef struct sft_compact_options {
     size_t size;
     uint64_t target_bytes; /* smaller shards are merged; 0: none are */
+    uint64_t batch_size;   /* batch mode: all batches get so many rows; 0: as target_bytes says */
     bool drop_old; /* do not keep the version before; if none is kept its shards go at once */
     bool dry_run;          /* plan only: write nothing, "bytes_after" is null */
     sft_warn_fn warn;      /* as for sft_commit_publish */
@@ -479,13 +480,15 @@ typedef struct sft_compact_options {
     sft_manifest_form form;       /* of the new manifest */
 } sft_compact_options;
 #define SFT_COMPACT_OPTIONS_INIT \
-    { sizeof(sft_compact_options), 0, false, false, NULL, NULL, NULL, SFT_FORM_SAME }
+    { sizeof(sft_compact_options), 0, 0, false, false, NULL, NULL, NULL, SFT_FORM_SAME }
 
 /* Rewrite shards that hold shadowed tensors, or are smaller than target_bytes,
  * without those tensors and combined, as another commit; in batch mode small ones become batches
- * of batch_size rows, or "left" says why not. SFT_DATASET_CHANGED: another commit came first.
- * The index is omitted: "index": null. Segments of the manifest are merged, and one of another
- * form is converted, even if no shard is rewritten. @since 0.2 */
+ * of batch_size rows, or "left" says why not. With batch_size in the options all rows from the
+ * first batch of another size on are divided anew (SFT_BAD_ARGUMENT in KV mode).
+ * SFT_DATASET_CHANGED: another commit came first. The index is omitted: "index": null. Segments of
+ * the manifest are merged, and one of another form is converted, even if no shard is rewritten.
+ * @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_compact_tree(const sft_storage *storage,
                                                         const sft_compact_options *options,
                                                         const char *path, sft_tree *tree,

@@ -249,22 +249,23 @@ static PyObject *dataset_renew(PyObject *module, PyObject *args) {
 
 static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "storage", "path", "warnings", "target_bytes", "progress",
-                             "dry_run", "manifest", "drop_old", NULL };
+                             "dry_run", "manifest", "drop_old", "batch_size", NULL };
     report_call call = { .progress = NULL };
     sft_compact_options options = SFT_COMPACT_OPTIONS_INIT;
-    unsigned long long target = 0;
+    unsigned long long target = 0, batch = 0;
     static const char *const forms[] = { "whole", "segments", NULL };
     PyObject *warnings, *form = Py_None;
     int dry_run = 0, chosen = 0, drop_old = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO|KOpOp:dataset_compact", words, &call.object,
-                                     &call.path, &warnings, &target, &call.progress, &dry_run,
-                                     &form, &drop_old))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO|KOpOpK:dataset_compact", words,
+                                     &call.object, &call.path, &warnings, &target, &call.progress,
+                                     &dry_run, &form, &drop_old, &batch))
         return NULL;
     if (form != Py_None && pysft_choice_of(form, "manifest", forms, &chosen) < 0) return NULL;
     if (!PyList_Check(warnings))
         return PyErr_Format(PyExc_TypeError, "warnings: expected a list");
     if (report_begin(&call, module) < 0) return NULL;
     options.target_bytes = target;
+    options.batch_size = batch;
     options.dry_run = dry_run != 0;
     options.drop_old = drop_old != 0;
     if (form != Py_None) options.form = chosen ? SFT_FORM_SEGMENTS : SFT_FORM_WHOLE;
@@ -290,7 +291,7 @@ PyMethodDef pysft_dataset_functions[] = {
       "Says that a job is still under way." },
     { "dataset_compact", PYSFT_KEYWORDS(dataset_compact),
       "dataset_compact($module, /, storage, path, warnings, target_bytes=0,\n"
-      " progress=None, dry_run=False, manifest=None, drop_old=False)\n--\n\n" },
+      " progress=None, dry_run=False, manifest=None, drop_old=False, batch_size=0)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };
 

@@ -110,6 +110,8 @@ static sft_code verb_compact(dataset_run *run) {
     else if (form)
         return cli_usage_error(&run->err, "expected whole or segments for --manifest, found \"%s\"",
                                form);
+    code = parse_version(run->c->set.rows, "batch-size", &options.batch_size, &run->err);
+    if (code) return code;
     options.dry_run = run->c->set.dry_run != 0;
     options.drop_old = run->c->set.drop_old != 0;
     options.warn = dataset_warn;
@@ -300,6 +302,8 @@ const cli_command cli_dataset_command = {
           "compact: do not keep the version before; if none is kept its shards go at once"),
         CLI_TAKES(0, "target", "SIZE", target,
           "compact: merge neighbouring shards smaller than this (300MB, 1GiB)"),
+        CLI_TAKES(0, "batch-size", "N", rows,
+          "compact: divide rows stored as batches into batches of N rows"),
         CLI_TAKES(0, "manifest", "FORM", manifest,
           "compact: store the list of shards whole or in segments (default: as it is)"),
         CLI_ON(0, "dry-run", dry_run, "compact: print what would be done; write nothing"),

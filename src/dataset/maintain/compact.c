@@ -29,8 +29,8 @@ static sft_code compact_shards(compaction *c) {
     size_t n = sft_dataset_shard_count(c->dataset), group = 0;
     bool batch = sft_dataset_get_mode(c->dataset) == SFT_DATASET_BATCH;
     sft_code code;
-    c->shards = sfti_arena_array(&c->arena, n, sizeof *c->shards);
-    if (!c->shards) return sfti_fail_memory(c->err, n * sizeof *c->shards);
+    c->shards = sfti_arena_array(&c->arena, c->after, sizeof *c->shards);
+    if (!c->shards) return sfti_fail_memory(c->err, (size_t)c->after * sizeof *c->shards);
     for (size_t i = 0; i < n;) {
         if (group < c->group_count && c->groups[group].first == i) {
             const compact_group *g = &c->groups[group];
@@ -79,6 +79,7 @@ static sft_code compact_manifest(compaction *c) {
     }
     if (code) return code;
     m->index = (sft_span){ NULL, 0 };
+    if (c->options.batch_size) m->batch_size = c->options.batch_size;
     if (!*m->row_order) memcpy(m->row_order, m->commit, sizeof m->row_order);
     if (!sfti_add(m->version, 1, &m->version))
         return sfti_ds_overflow("a version", c->err);
@@ -176,6 +177,9 @@ static sft_code compact_begin(compaction *c) {
     if (!m->ours)
         return sfti_fail(c->err, SFT_MANIFEST_TYPE, "expected a dataset that libsafetensors wrote, "
                          "found another program's; an append adopts it");
+    if (c->options.batch_size && m->mode != SFT_DATASET_BATCH)
+        return sfti_misuse(c->err, "expected no batch_size for a dataset in KV mode, found %llu",
+                           (unsigned long long)c->options.batch_size);
     return SFT_OK;
 }
 

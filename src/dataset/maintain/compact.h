@@ -38,6 +38,7 @@ typedef struct compaction {
     compact_keys *shadowed; /* by shard, in the order of samples */
     compact_group *groups;
     size_t group_count;
+    uint64_t batch;  /* batch mode: rows of a batch */
     const char *why; /* batch mode: why nothing was merged */
     char uuid[37], folder[SFTI_JOB_FOLDER]; /* "" where names cannot be moved */
     uint64_t dropped, rewritten, after; /* after: shards */

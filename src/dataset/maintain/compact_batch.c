@@ -25,8 +25,9 @@ static sft_code rebatch_why(compaction *c, const char *what, sft_span column, co
 static sft_code rebatch_layout(compaction *c) {
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     const sft_span none = { "", 0 };
-    if (!c->options.target_bytes) return rebatch_why(c, "no target size was given", none, "");
-    if (m->mode != SFT_DATASET_BATCH || !m->batch_size || !m->column_count)
+    if (!c->options.target_bytes && !c->options.batch_size)
+        return rebatch_why(c, "no target size was given", none, "");
+    if (m->mode != SFT_DATASET_BATCH || !c->batch || !m->column_count)
         return rebatch_why(c, "the manifest has no batch_size or columns", none, "");
     for (size_t i = 0; i < m->column_count; i++) {
         const sfti_ds_column *column = &m->columns[i];
@@ -37,7 +38,7 @@ static sft_code rebatch_layout(compaction *c) {
         if (!column->has_dtype || !column->has_shape)
             return rebatch_why(c, "dtype or shape of the column ", column->name,
                                " varies from batch to batch");
-        uint64_t batch[SFT_MAX_RANK] = { m->batch_size };
+        uint64_t batch[SFT_MAX_RANK] = { c->batch };
         bool fits = column->rank < SFT_MAX_RANK;
         if (fits) memcpy(batch + 1, column->shape, column->rank * sizeof *batch);
         if (sft_shape_size(column->dtype, column->shape, column->rank, NULL, NULL, NULL))
@@ -49,10 +50,19 @@ static sft_code rebatch_layout(compaction *c) {
     return SFT_OK;
 }
 
+static void rebatch_group(compaction *c, compact_group g) {
+    for (size_t k = g.first; k < g.end; k++) {
+        g.rows += sft_dataset_shard_at(c->dataset, k)->valid_samples;
+        g.held += sft_dataset_shard_at(c->dataset, k)->samples;
+    }
+    g.into = g.rows / c->batch + (g.rows % c->batch != 0);
+    c->groups[c->group_count++] = g;
+}
+
 /* Small shards [i, end): each full batch of rows that they are short of saves a shard. The group is
  * the shortest that saves the most. */
 static void rebatch_run(compaction *c, size_t i, size_t end) {
-    uint64_t size = sfti_ds_manifest_of(c->dataset)->batch_size, lack = 0, fewer = 0;
+    uint64_t size = c->batch, lack = 0, fewer = 0;
     while (i < end && sft_dataset_shard_at(c->dataset, i)->valid_samples == size) i++;
     compact_group g = { .first = i, .end = i };
     for (; i < end; i++) {
@@ -63,28 +73,39 @@ static void rebatch_run(compaction *c, size_t i, size_t end) {
         fewer = lack / size;
         g.end = i + 1;
     }
-    if (!fewer) return;
-    for (size_t k = g.first; k < g.end; k++) {
-        g.rows += sft_dataset_shard_at(c->dataset, k)->valid_samples;
-        g.held += sft_dataset_shard_at(c->dataset, k)->samples;
+    if (fewer) rebatch_group(c, g);
+}
+
+/* All shards from the first one that is no batch of this size on, unless that is the last one. */
+static void rebatch_all(compaction *c) {
+    size_t n = sft_dataset_shard_count(c->dataset), first = 0;
+    const sft_dataset_shard *s = NULL;
+    for (; first < n; first++) {
+        s = sft_dataset_shard_at(c->dataset, first);
+        if (s->samples != c->batch || s->valid_samples != c->batch) break;
     }
-    g.into = g.rows / size + (g.rows % size != 0);
-    c->groups[c->group_count++] = g;
+    if (first == n || (first + 1 == n && s->samples <= c->batch)) return;
+    rebatch_group(c, (compact_group){ .first = first, .end = n });
 }
 
 sft_code sfti_compact_batch_plan(compaction *c) {
     size_t n = sft_dataset_shard_count(c->dataset);
     c->groups = sfti_arena_array(&c->arena, n, sizeof *c->groups);
     if (!c->groups) return sfti_fail_memory(c->err, n * sizeof *c->groups);
+    c->batch = c->options.batch_size ? c->options.batch_size
+                                     : sfti_ds_manifest_of(c->dataset)->batch_size;
     sft_code code = rebatch_layout(c);
     if (code || c->why) return code;
+    if (c->options.batch_size) {
+        rebatch_all(c);
+        return c->group_count ? SFT_OK : rebatch_why(c, "all batches have that size",
+                                                     (sft_span){ "", 0 }, "");
+    }
     bool small = false;
     for (size_t i = 0, end; i < n; i = end + (end == i)) {
         for (end = i; end < n; end++, small = true) {
             const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, end);
-            if (s->bytes >= c->options.target_bytes ||
-                s->samples > sfti_ds_manifest_of(c->dataset)->batch_size)
-                break;
+            if (s->bytes >= c->options.target_bytes || s->samples > c->batch) break;
         }
         if (end > i) rebatch_run(c, i, end);
     }
@@ -271,7 +292,7 @@ static sft_code rebatch_shards(rebatch_rows *b, sfti_arena *arena) {
     compaction *c = b->c;
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     const sft_span none = { NULL, 0 };
-    bool pad = sft_span_equal(m->tail, sft_span_cstr("pad")) && m->batch_size <= b->g->held;
+    bool pad = sft_span_equal(m->tail, sft_span_cstr("pad")) && c->batch <= b->g->held;
     size_t count = b->column_count, next = b->g->first;
     rebatch_out o = { .rows = b };
     o.columns = sfti_arena_array(arena, count, sizeof *o.columns);
@@ -283,11 +304,17 @@ static sft_code rebatch_shards(rebatch_rows *b, sfti_arena *arena) {
     sft_code code = SFT_OK;
     for (uint64_t first = 0, valid; !code && first < b->g->rows; first += valid) {
         uint64_t left = b->g->rows - first;
-        valid = left < m->batch_size ? left : m->batch_size;
-        uint64_t samples = pad ? m->batch_size : valid;
+        valid = left < c->batch ? left : c->batch;
+        uint64_t samples = pad ? c->batch : valid;
         sfti_shard_sum sum;
-        char *name = NULL, stored[SFTI_STORED_NAME];
-        code = sfti_compact_name(c, sft_dataset_shard_at(c->dataset, next++), &name, stored);
+        char *name = NULL, stored[SFTI_STORED_NAME], more[SFTI_DATASET_NAME];
+        sft_dataset_shard fresh = { .name = more };
+        /* If there are more than were: files of the next number. */
+        sfti_ds_shard_name(m->sums.next_file, next, c->uuid, more);
+        const sft_dataset_shard *like =
+            next < b->g->end ? sft_dataset_shard_at(c->dataset, next) : &fresh;
+        next++;
+        code = sfti_compact_name(c, like, &name, stored);
         if (!code) code = rebatch_parts(&o, first, samples);
         if (!code)
             code = sfti_compact_save(c, o.parts, count, "batch", samples, valid, none, stored,

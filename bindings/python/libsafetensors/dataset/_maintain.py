@@ -79,19 +79,23 @@ def gc(path: Path, *, delete: bool = False, grace: int = 24 * 60 * 60, keep: int
 def compact(path: Path, *, target_bytes: int = 0, dry_run: bool = False,
             progress: Progress = None, single_writer: bool = False,
             manifest: ManifestForm | None = None, drop_old: bool = False,
+            batch_size: int | None = None,
             **storage: Unpack[StorageOptions]) -> CompactResult:
     """Merges shards that have replaced tensors, or are smaller than target_bytes, in a new commit.
     The index is removed; an append or overwrite can write another. Segments of the manifest are
-    merged, too; manifest="segments" or "whole" converts it. dry_run writes nothing and returns
+    merged, too; manifest="segments" or "whole" converts it. batch_size: divides rows that are stored
+    as batches into batches of this size instead. dry_run writes nothing and returns
     what would be done. The version before is kept until gc removes it; drop_old=True
     does not keep it, and if no other is kept its shards go at once. single_writer: the caller guarantees that no other process commits
     at the same time."""
     place = Place(path, storage_options(storage), single_writer=single_writer)
+    if batch_size is not None and batch_size < 1:
+        raise ValueError("batch_size: expected a number of rows from 1 on, found %d" % batch_size)
     warned: list[str] = []
     with watch(progress, "compacting") as tick:
         result: CompactResult = parse(_core.dataset_compact(place.core, place.text, warned,
                                                             target_bytes, tick, dry_run,
-                                                            manifest, drop_old))
+                                                            manifest, drop_old, batch_size or 0))
     for text in warned:
         warnings.warn("%s: %s" % (place.text, text), stacklevel=2)
     return result

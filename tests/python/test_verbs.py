@@ -203,6 +203,35 @@ def test_select_in_place(model, tmp_path):
     assert st.select(model, keep="layers.1.*", in_place=True, force=True).tensors == 1
 
 
+def test_select_in_place_of_a_set(sharded, tmp_path):
+    command("select", sharded, "-o", tmp_path / "a", "-d", "*.bias", "-d", "layers.11.*")
+    planned = st.select(sharded, drop=["*.bias", "layers.11.*"], in_place=True, dry_run=True)
+    assert planned.dry_run and len(st.open(sharded)) == 24
+    done = st.select(sharded, drop=["*.bias", "layers.11.*"], in_place=True)
+    assert done.files and st.diff(sharded, tmp_path / "a")["same"]
+    with pytest.raises(TensorNotFoundError):
+        st.select(sharded, keep="nope", in_place=True)
+    with pytest.raises(FileNotFoundError):
+        st.select(tmp_path / "nope", keep="nope", in_place=True)
+
+
+def test_select_a_part_and_prune(tmp_path):
+    path = tmp_path / "m.safetensors"
+    save_file({"model.diffusion_model.x_embedder.weight": np.ones((2, 2), "f4"),
+               "model.diffusion_model.layers.0.attention.qkv.weight": np.ones((6, 2), "f4"),
+               "model.diffusion_model.noise_refiner.0.attention.qkv.weight": np.ones((6, 2), "f4"),
+               "model.diffusion_model.layers.0.adaLN_modulation.0.weight": np.ones((2, 2), "f4"),
+               "model_ema.decay": np.ones(1, "f4")}, path)
+    command("select", path, "-o", tmp_path / "a.safetensors", "--prune", "--architecture", "z-image")
+    done = st.select(path, tmp_path / "b.safetensors", prune=True, architecture="z-image")
+    assert done.tensors == 4 and done.files[0].path == str(tmp_path / "b.safetensors")
+    assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
+    with pytest.raises(TensorNotFoundError, match="expected a part"):
+        st.select(path, tmp_path / "c.safetensors", part="nope", architecture="z-image")
+    with pytest.raises(ValueError, match="expected a path"):
+        st.select({"a": np.ones(1)}, tmp_path / "c.safetensors", prune=True)
+
+
 def test_select_nothing_and_everything(model, tmp_path):
     with pytest.raises(TensorNotFoundError, match="expected tensors to be left of 24"):
         st.select(model, tmp_path / "x.safetensors", keep="nope*")
@@ -245,8 +274,15 @@ def test_rename_of_a_set(sharded, tmp_path):
     index = "model.safetensors.index.json"
     assert (tmp_path / "a" / index).read_bytes() == (tmp_path / "b" / index).read_bytes()
     assert st.diff(tmp_path / "a", tmp_path / "b")["same"]
-    with pytest.raises(ValueError, match="expected an output"):
-        st.rename(sharded, strip_prefix="layers.")
+    seen = []
+    names = set(st.open(sharded))
+    planned = st.rename(sharded, strip_prefix="layers.", dry_run=True)
+    assert set(st.open(sharded)) == names
+    done = st.rename(sharded, strip_prefix="layers.", progress=lambda *now: seen.append(now))
+    assert done.changed and done.renamed == planned.renamed and len(done.renamed) == 24
+    assert st.diff(sharded, tmp_path / "a")["same"]
+    with pytest.raises(SafetensorError):
+        st.rename(sharded, lambda name: "same")
 
 
 def test_output_is_no_more_readable_than_the_source(model, tmp_path):

@@ -87,6 +87,8 @@ def raise_error(error: Error, path: str) -> NoReturn:
     import builtins
     code, message = error["code"], error["message"]
     kind = vars(builtins).get(_core.CODES[code][2], _core.SafetensorError)
+    if code == "tensor_not_found":
+        kind = _core.TensorNotFoundError
     said = {os.strerror(number): number for number in errno.errorcode}
     number = {"exists": errno.EEXIST, "not_found": errno.ENOENT}.get(
         code, said.get(message.rpartition(": ")[2]))

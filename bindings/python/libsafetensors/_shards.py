@@ -11,11 +11,12 @@ from contextlib import ExitStack
 from typing import Any, Union
 
 from . import _core
+from ._command import operand, options, raise_error, results_of
 from ._errors import coded
 from ._output import SHARD, Size, byte_size, row_bytes, to_file, to_folder
 from ._progress import watch
 from ._types import Link, Path, Progress
-from ._written import Renamed, Written
+from ._written import Renamed, Written, WrittenFile, made
 
 __all__ = ["merge", "rename", "save_sharded", "select", "split"]
 
@@ -276,33 +277,59 @@ def _matcher(patterns: list[str]) -> Callable[[str], bool]:
     return lambda name: fits(name) is not None
 
 
+def _is_one_file(path: Any) -> bool:
+    """Whether it is a file itself, and no index, folder or URL."""
+    name = os.path.basename(os.fsdecode(path))
+    return os.path.isfile(path) and not name.endswith(".json")
+
+
+def _by_command(verb: str, source: Any, progress: Progress, title: str,
+                words: list[str]) -> Written:
+    """What the command of the package does with a model, which must be there."""
+    with watch(progress, title) as tick:
+        results = results_of([verb, *words, "--", operand(source)], tick)["results"]
+    one = results[0]
+    if not one["ok"]:
+        raise_error(one["error"], one["path"] or os.fsdecode(source))
+    files = tuple(made(WrittenFile, file) for file in one["files"])
+    done: Written = made(Written, one, files=files)
+    return done
+
+
 def select(source: Model, output: Path | None = None, *, keep: str | Iterable[str] | None = None,
-           drop: str | Iterable[str] | None = None, in_place: bool = False, copy: bool = False,
+           drop: str | Iterable[str] | None = None, part: str | None = None, prune: bool = False,
+           architecture: str | None = None, in_place: bool = False, copy: bool = False,
            dry_run: bool = False, overwrite: bool = False, force: bool = False,
            link: Link = "replace", sync: bool = True, progress: Progress = None) -> Written:
     """Writes some of the tensors of a model, as "safetensors select": those whose name matches one
     of keep (all without it) and none of drop, patterns of *, ?, [a-z] and [!a-z]. Bytes and
-    metadata are kept, except for digests of the old data. (The command also knows --part and
-    --prune.)
+    metadata are kept, except for digests of the old data. part: only one component (unet, vae,
+    text_encoder, ...); prune: nothing that only training needs; architecture: what model it is, where
+    tensors do not tell; these, and in_place of a model in several files, are done by the command of
+    the package, from a path or URL.
 
     source: a path, URL, folder or index, a File, or a mapping of tensors. output: a file, or, of a
     model in several files, a new or empty folder unless it ends in .safetensors or .sft. in_place:
-    replace the file itself, atomically, instead; force: even one with several hard links; link: as
-    of save_file. copy: write the output even if all tensors stay. dry_run: tell what would be
+    replace the model itself, atomically, instead; force: even a file with several hard links; link:
+    as of save_file. copy: write the output even if all tensors stay. dry_run: tell what would be
     written. overwrite: replace the output.
 
-    TensorNotFoundError if no tensor is left; ValueError for in_place of what is no single file;
+    TensorNotFoundError if no tensor is left; ValueError for in_place, part or prune of what is no path;
     SafetensorError, FileExistsError, OSError. Nothing is written then."""
     if (output is None) != in_place:
         raise TypeError("expected an output or in_place=True, found %s"
                         % ("neither" if output is None else "both"))
     keeps, drops = _patterns(keep), _patterns(drop)
+    if isinstance(source, Mapping) and (in_place or part is not None or prune):
+        raise ValueError("expected a path with in_place, part or prune, found tensors")
+    if part is not None or prune or in_place and not _is_one_file(source):
+        return _by_command("select", source, progress, "selecting", options(
+            keep=keeps, drop=drops, part=part, prune=prune, architecture=architecture,
+            in_place=in_place, copy=copy, dry_run=dry_run, force=overwrite or force,
+            follow=link == "follow", no_sync=not sync,
+            output=None if output is None else operand(output)))
     is_kept, is_dropped = _matcher(keeps), _matcher(drops)
     if in_place:
-        if isinstance(source, Mapping) or not os.path.isfile(source) \
-                or ".safetensors.index" in os.path.basename(os.fsdecode(source)):
-            raise ValueError("expected the path of one file with in_place=True, found %r: give an "
-                             "output" % (source,))
         # Changes nothing: recovers from an interrupted edit, and refuses links as an edit does.
         _core.edit(source, force=force, link=link, sync=sync)
     with ExitStack() as stack:
@@ -347,12 +374,11 @@ def rename(path: Path, names: Mapping[str, str] | Callable[[str], str] | None = 
     names: a mapping of old names to new ones, or a function of a name to the new one (for the
     command's --regex: lambda name: re.sub(...)). Names that the mapping does not have go through
     strip_prefix, then add_prefix. match, exclude: only tensors whose name matches one of these
-    patterns, and none of those. output, of a model in several files: a new or empty folder, and
-    needed. copy: write the output even if no name changes. The other options as for edit_metadata.
+    patterns, and none of those. output: a file, or, of a model in several files, a new or empty
+    folder; without it such a model is changed by the command of the package. copy: write the output even if no name changes. The other options as for edit_metadata.
 
     TensorNotFoundError for a name in the mapping that the model lacks; SafetensorError if two would
-    have one name; ValueError for several files without an output; FileExistsError; OSError. If it
-    raises, the model is as it was."""
+    have one name; FileExistsError; OSError. If it raises, the model is as it was."""
     only, never = _patterns(match), _patterns(exclude)
     fits, refused = _matcher(only), _matcher(never)
     table = names if isinstance(names, Mapping) else {}
@@ -382,9 +408,9 @@ def rename(path: Path, names: Mapping[str, str] | Callable[[str], str] | None = 
                        tuple(changes.items()))
         several = model.file is not None and len(model.file.paths) > 1
         if several and output is None and changes:
-            raise ValueError("%s: expected an output for a model in several files, found none; the "
-                             "command \"safetensors rename\" changes them in place"
-                             % os.fsdecode(path))
+            stack.close()
+            _rename_in_place(path, changes, safe, sync, keep_mtime, force, link, dry_run, progress)
+            return done
         if not changes and not (copy and output is not None):
             return done
         if several and output is not None:
@@ -394,6 +420,23 @@ def rename(path: Path, names: Mapping[str, str] | Callable[[str], str] | None = 
         _core.edit(path, rename=changes, output=output, safe=safe, sync=sync, keep_mtime=keep_mtime,
                    force=force, link=link, dry_run=dry_run, progress=tick)
     return done
+
+
+def _rename_in_place(path: Path, changes: Mapping[str, str], safe: bool, sync: bool,
+                     keep_mtime: bool, force: bool, link: Link, dry_run: bool,
+                     progress: Progress) -> None:
+    """A model in several files, by the command: new shards, then the index."""
+    import json
+    from tempfile import TemporaryDirectory
+    with TemporaryDirectory() as folder, watch(progress, "renaming") as tick:
+        names = os.path.join(folder, "names.json")
+        with open(names, "w", encoding="utf-8") as file:
+            json.dump(dict(changes), file)
+        words = options(map_file=names, safe=safe, no_sync=not sync, keep_mtime=keep_mtime,
+                        force=force, follow=link == "follow", dry_run=dry_run)
+        one = results_of(["rename", *words, "--", operand(path)], tick)["results"][0]
+    if not one["ok"]:
+        raise_error(one["error"], one["path"] or os.fsdecode(path))
 
 
 def _rename_set(model: _Opened, changes: Mapping[str, str], output: Path, sync: bool, dry_run: bool,

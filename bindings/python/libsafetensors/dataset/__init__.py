@@ -19,14 +19,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ._mix import Mix
     from ._torch import Loader, TorchBatches, TorchDataset
 
-__all__ = ["Column", "Dataset", "Loader", "OPTIONS", "StorageOptions", "TorchBatches",
+__all__ = ["Column", "Dataset", "Loader", "Mix", "OPTIONS", "StorageOptions", "TorchBatches",
            "TorchDataset", "compact", "gc", "info", "ls", "open", "verify", "versions",
            "write"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "Mix":
+        from ._mix import Mix
+        return Mix
     if name in ("Loader", "TorchBatches", "TorchDataset"):
         from . import _torch
         return getattr(_torch, name)

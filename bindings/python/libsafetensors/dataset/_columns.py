@@ -101,7 +101,11 @@ class Column:
 def _picked(values: Any, rows: Any) -> Any:
     if hasattr(values, "new_zeros"):
         import torch
-        return values[torch.from_numpy(rows)]
+        # Of bytes: an index does not know all dtypes.
+        count, shape = len(values), values.shape[1:]
+        raw = values.reshape(-1).view(torch.uint8).reshape(count, values.nbytes // max(count, 1))
+        picked = raw[torch.from_numpy(rows)].reshape(-1)
+        return picked.view(values.dtype).reshape(len(rows), *shape)
     return values[rows]
 
 

@@ -1,7 +1,6 @@
 """Shards that belong to a rank and a worker for an epoch."""
 from __future__ import annotations
 
-from bisect import bisect_right
 from itertools import accumulate
 from typing import Any
 
@@ -13,32 +12,6 @@ MOST_PARTS = 32  # in which an epoch is read by different numbers of ranks or wo
 _MOST_LANES = 1 << 20
 
 Part = tuple[int, int, int]  # ranks, workers, and batches that each rank delivered
-
-
-class _Shards:
-    """All rows in the epoch's order of shards, each as it is stored."""
-
-    def __init__(self, order: Order, epoch: int) -> None:
-        import numpy as np
-        turn, self._starts = order.turn(epoch)
-        self._rows = np.asarray(order.begins, np.int64)[turn] - self._starts[:-1]
-        self._shown = np.asarray(self._starts, np.int64)
-        self.count = order.count
-
-    def rows(self, positions: Any) -> Any:
-        import numpy as np
-        return positions + self._rows[np.searchsorted(self._shown, positions, side="right") - 1]
-
-    def sizes(self, begin: int, end: int) -> list[int]:
-        """Rows of each shard between two positions."""
-        first = max(0, bisect_right(self._starts, begin) - 1)
-        sizes = []
-        for start, stop in zip(self._starts[first:], self._starts[first + 1:]):
-            if start >= end:
-                break
-            if min(stop, end) > max(start, begin):
-                sizes.append(min(stop, end) - max(start, begin))
-        return sizes
 
 
 class _Rest:
@@ -60,23 +33,25 @@ class _Rest:
             out[here] = self._lanes.rows(lane, positions[here] - self._starts[i] + begin)
         return out
 
+    def piece(self, begin: int, end: int, key: int) -> Any:
+        return None
+
 
 class Lanes:
     """Rows that are laid out in a line, of which each worker of each rank has a piece of its own,
     a lane; batch i of a rank is its worker's i % workers. A lane's rows
     are shuffled within it, but for those of a rest, which are already."""
 
-    def __init__(self, line: _Shards | _Rest, order: Order, epoch: int, ranks: int,
-                 workers: int) -> None:
+    def __init__(self, line: Any, order: Order, ranks: int, workers: int) -> None:
         size = order.batch_size
         whole, rest = divmod(line.count, size)
         every = whole if order.ends == "drop" else whole + (rest > 0)
-        self._line, self._order, self._epoch = line, order, epoch
+        self._line, self._order = line, order
         self.ranks, self.workers = ranks, workers
-        self._steps = [every // ranks + (order.ends != "drop" and
-                                         (rank < every % ranks or
-                                          order.ends == "pad" and every % ranks > 0))
-                       for rank in range(ranks)]
+        self._steps: list[int] = [
+            every // ranks + (order.ends != "drop" and
+                              (rank < every % ranks or order.ends == "pad" and every % ranks > 0))
+            for rank in range(ranks)]
         # Where each lane begins: of a rank, the one with its last batch stands last.
         self._begins: list[int] = []
         at = 0
@@ -88,7 +63,7 @@ class Lanes:
                 at += len(range(worker, steps, workers)) * size
             self._begins += begins
         self._end = min(at, line.count)
-        self._mixed: dict[int, Order | None] = {}
+        self._pieces: dict[int, Any] = {}
 
     def steps(self, rank: int) -> int:
         return self._steps[rank]
@@ -113,23 +88,20 @@ class Lanes:
 
     def rows(self, lane: int, positions: Any) -> Any:
         """Numbers of the rows at these positions of a lane."""
+        import numpy as np
         begin, end = self._span(lane)
-        mixed = self._mix(lane, begin, end)
-        inside = positions < end - begin
-        at = self._begins[lane] + positions
-        if mixed is not None and inside.any():
-            at[inside] = begin + mixed.rows(self._epoch, positions[inside])
-        return self._line.rows(at % self._line.count)
-
-    def _mix(self, lane: int, begin: int, end: int) -> Order | None:
-        if not self._order.shuffle or not isinstance(self._line, _Shards) or begin == end:
-            return None
-        if lane not in self._mixed:
-            own = self._order
-            seed = key_of(own.seed, self.ranks * self.workers, lane)
-            self._mixed[lane] = Order(end - begin, own.batch_size, own.shuffle, seed, own.ends,
-                                      self._line.sizes(begin, end), own.open_shards)
-        return self._mixed[lane]
+        if lane not in self._pieces:
+            key = key_of(self._order.seed, self.ranks * self.workers, lane)
+            self._pieces[lane] = self._line.piece(begin, end, key) \
+                if self._order.shuffle and begin < end else None
+        piece = self._pieces[lane]
+        outside = positions >= (0 if piece is None else end - begin)
+        out = np.empty(len(positions), np.int64)
+        out[outside] = self._line.rows((self._begins[lane] + positions[outside])
+                                       % self._line.count)
+        if not outside.all():
+            out[~outside] = piece(positions[~outside])
+        return out
 
     def left(self, steps: int) -> list[tuple[int, int, int]]:
         """Lanes, and the positions in each that are left after so many batches of each rank; the
@@ -152,7 +124,7 @@ def lanes_of(order: Order, epoch: int, parts: list[Part], ranks: int,
     """Lanes of what is left after earlier parts of the epoch, and how many batches of each rank
     were delivered. As many ranks and workers as before go on where they were. ValueError if these
     were one part too many, which no later state could tell."""
-    line: _Shards | _Rest = _Shards(order, epoch)
+    line = order.line(epoch)
     done = 0
     if parts and parts[-1][:2] == (ranks, workers):
         parts, done = parts[:-1], parts[-1][2]
@@ -160,8 +132,8 @@ def lanes_of(order: Order, epoch: int, parts: list[Part], ranks: int,
         raise ValueError("expected an epoch read by at most %d different numbers of ranks or "
                          "workers, found more: start one with set_epoch()" % MOST_PARTS)
     for had, each, steps in parts:
-        line = _Rest(Lanes(line, order, epoch, had, each), steps)
-    return Lanes(line, order, epoch, ranks, workers), done
+        line = _Rest(Lanes(line, order, had, each), steps)
+    return Lanes(line, order, ranks, workers), done
 
 
 def parts_of(state: dict[str, Any]) -> list[Part]:

@@ -15,7 +15,7 @@ from ._kinds import leaves
 from ._types import ColumnFacts, DatasetMode, Manifest
 from ._varying import Varying
 
-__all__ = ["BatchLayout", "KeyLayout", "MissingKeys"]
+__all__ = ["BatchLayout", "KeyLayout", "MissingKeys", "stacked"]
 
 _Key = TypeVar("_Key")
 _OPENED = 64  # shards opened ahead when one is searched for a key
@@ -582,10 +582,10 @@ class KeyLayout:
         if by_shard:
             self._hidden_in(next(iter(by_shard)))  # looked up once, before threads need it
         self.shards.each(read, by_shard)
-        return _stacked(rows, framework)
+        return stacked(rows, framework)
 
 
-def _stacked(rows: list[dict[str, Any]], framework: str) -> dict[str, Any]:
+def stacked(rows: list[dict[str, Any]], framework: str) -> dict[str, Any]:
     """Column -> one array if all rows have the same shape and dtype, else a list."""
     batch: dict[str, Any] = {}
     names = list(dict.fromkeys(name for row in rows for name in row))

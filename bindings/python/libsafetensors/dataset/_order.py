@@ -5,7 +5,7 @@ from bisect import bisect_right
 from itertools import accumulate, chain, groupby, repeat
 from typing import Any, Callable
 
-__all__ = ["Order", "key_of"]
+__all__ = ["Order", "ShardLine", "key_of", "shuffled"]
 
 _MASK = (1 << 64) - 1
 _CACHED_ROWS = 1 << 21  # most rows whose order is cached for an epoch
@@ -168,13 +168,16 @@ class Order:
 
     # ── Which ──
 
+    def limits(self, number: int) -> tuple[int, int]:
+        """Where a batch begins and ends."""
+        begin = number * self.batch_size
+        end = begin + self.batch_size
+        return begin, min(end, self.count) if self.ends == "uneven" else end
+
     def batch(self, epoch: int, number: int) -> Any:
         """Numbers of the rows of a batch."""
         import numpy as np
-        begin = number * self.batch_size
-        end = begin + self.batch_size
-        if self.ends == "uneven":
-            end = min(end, self.count)
+        begin, end = self.limits(number)
         if not self.shuffle:
             if end <= self.count:
                 return range(begin, end)
@@ -257,6 +260,10 @@ class Order:
             out[here] = self._rows_of(epoch, shards[i], places[here] - begins[i] + shares[0][i])
         return out
 
+    def line(self, epoch: int) -> Any:
+        """All rows in the epoch's order of shards."""
+        return ShardLine(self, epoch)
+
     # ── State ──
 
     def state(self) -> dict[str, Any]:
@@ -266,10 +273,13 @@ class Order:
             "shuffle": self.shuffle, "ends": self.ends}
         if self.shuffle == "blocks":
             state["open_shards"] = self.open_shards
-        if self.shuffle in ("shards", "blocks"):
-            sizes = (b - a for a, b in zip(self.begins, self.begins[1:]))
-            state["shards"] = [[len([*same]), size] for size, same in groupby(sizes)]
-        return state
+        return {**state, **self._sizes()}
+
+    def _sizes(self) -> dict[str, Any]:
+        if self.shuffle not in ("shards", "blocks"):
+            return {}
+        sizes = (b - a for a, b in zip(self.begins, self.begins[1:]))
+        return {"shards": [[len([*same]), size] for size, same in groupby(sizes)]}
 
     def take_over(self, state: dict[str, Any]) -> None:
         """Continues with the order of a state: its seed and, if shards are shuffled, their sizes,
@@ -281,11 +291,48 @@ class Order:
                 raise ValueError("%s: the state is of %r, expected %r"
                                  % (name, state[name], own))
         if self.shuffle in ("shards", "blocks"):
-            sizes = chain.from_iterable(repeat(size, count) for count, size in state["shards"])
-            begins = [0, *accumulate(sizes)]
-            if begins[-1] != self.count:
-                raise ValueError("shards: the state is of %d rows, expected %d"
-                                 % (begins[-1], self.count))
-            self.begins = begins
-            self._turned = self._blocks = self._block = None
+            self._resize(state["shards"])
         self.seed = state["seed"]
+
+    def _resize(self, shards: Any) -> None:
+        begins = [0, *accumulate(chain.from_iterable(repeat(size, count)
+                                                     for count, size in shards))]
+        if begins[-1] != self.count:
+            raise ValueError("shards: the state is of %d rows, expected %d"
+                             % (begins[-1], self.count))
+        self.begins = begins
+        self._turned = self._blocks = self._block = None
+
+
+class ShardLine:
+    """All rows in the epoch's order of shards, each as it is stored."""
+
+    def __init__(self, order: Order, epoch: int) -> None:
+        import numpy as np
+        self._order, self._epoch = order, epoch
+        turn, self._starts = order.turn(epoch)
+        self._rows = np.asarray(order.begins, np.int64)[turn] - self._starts[:-1]
+        self._shown = np.asarray(self._starts, np.int64)
+        self.count = order.count
+
+    def rows(self, positions: Any) -> Any:
+        import numpy as np
+        return positions + self._rows[np.searchsorted(self._shown, positions, side="right") - 1]
+
+    def sizes(self, begin: int, end: int) -> list[int]:
+        """Rows of each shard between two positions."""
+        first = max(0, bisect_right(self._starts, begin) - 1)
+        sizes = []
+        for start, stop in zip(self._starts[first:], self._starts[first + 1:]):
+            if start >= end:
+                break
+            if min(stop, end) > max(start, begin):
+                sizes.append(min(stop, end) - max(start, begin))
+        return sizes
+
+    def piece(self, begin: int, end: int, key: int) -> Any:
+        """Rows at places of a piece of the line, mixed within it; None if they are already."""
+        own = self._order
+        mixed = Order(end - begin, own.batch_size, own.shuffle, key, own.ends,
+                      self.sizes(begin, end), own.open_shards)
+        return lambda places: self.rows(begin + mixed.rows(self._epoch, places))

@@ -13,6 +13,7 @@ from torch.utils.data import Dataset as _MapDataset
 from ._columns import Column
 from ._identity import check_identity, identity
 from ._lanes import MOST_PARTS, Part, lanes_of, parts_of
+from ._mix import Mix, MixOrder, at_state, check_source, source_identity, sources_of
 from ._order import Order
 from .._types import Path, Unpack
 from ._read import Dataset, open
@@ -164,19 +165,23 @@ class TorchBatches(IterableDataset[Any]):
     state goes on where it was; with other numbers of ranks or workers, what is left of the epoch
     is dealt out again.
 
+    source: a Dataset, an argument of open, with its options, or a Mix of several datasets.
+
     collate: what becomes of columns that vary in length or have nulls. "list": a list of rows,
     None where one is null. "padded": lists of numbers as one tensor with zeros behind the shorter
     rows, and their lengths as <name>.lengths; "nested": as a nested tensor (layout torch.jagged).
     With both, numbers that are null are zeros (or empty), and <name>.valid, which all batches have
     if the column may have nulls, says which are not; text and bytes stay lists."""
 
-    def __init__(self, source: Dataset | Path, batch_size: int, *,
+    def __init__(self, source: Dataset | Mix | Path, batch_size: int, *,
                  shuffle: bool | Literal["shards", "blocks"] = True, seed: int = 0,
                  rank: int | None = None, ranks: int | None = None, ends: Ends = "drop",
                  open_shards: int = 16, partition: Partition = "batches",
                  collate: Collate = "list",
                  transform: Callable[[Any], Any] | None = None,
                  **options: Unpack[OpenOptions]) -> None:
+        if isinstance(source, Mix) and options:
+            raise TypeError("%s: expected it of Mix" % ", ".join(options))
         self.rank, self.ranks = _ranks(rank, ranks)
         self.transform = transform
         if collate not in ("list", "padded", "nested"):
@@ -187,7 +192,8 @@ class TorchBatches(IterableDataset[Any]):
         self.partition = partition
         if partition == "shards" and shuffle is True:
             shuffle = "blocks"
-        self._use(_dataset(source, options), batch_size, shuffle, seed, ends, open_shards)
+        self._use(source if isinstance(source, Mix) else _dataset(source, options), batch_size,
+                  shuffle, seed, ends, open_shards)
         if ends == "drop" and 0 < len(self.dataset) < batch_size * self.ranks:
             warnings.warn("%s: %d rows fill no batch of %d for each of %d ranks: with ends=\"drop\" "
                           "there are none" % (self.dataset.path, len(self.dataset), batch_size,
@@ -207,16 +213,18 @@ class TorchBatches(IterableDataset[Any]):
         self._yielded = 0
         self._restored: int | None = None  # a worker's state: its round
 
-    def _use(self, dataset: Dataset, batch_size: int, shuffle: Any, seed: int, ends: str,
+    def _use(self, dataset: Dataset | Mix, batch_size: int, shuffle: Any, seed: int, ends: str,
              open_shards: int) -> None:
         self.dataset = dataset
         self._nullable = {name for name, facts in dataset.schema.items() if facts.get("nullable")}
-        self._order = Order(len(dataset), batch_size, shuffle, seed, ends,
-                            [stop - start for start, stop in dataset._layout.bounds()],
-                            open_shards)
-        self._identity = identity(dataset)
+        self._order = \
+            MixOrder(dataset, batch_size, shuffle, seed, ends, open_shards) \
+            if isinstance(dataset, Mix) else \
+            Order(len(dataset), batch_size, shuffle, seed, ends,
+                  [stop - start for start, stop in dataset._layout.bounds()], open_shards)
+        self._identity = source_identity(dataset)
 
-    def _change(self, dataset: Dataset) -> None:
+    def _change(self, dataset: Dataset | Mix) -> None:
         """Goes over to another version."""
         order = self._order
         self._use(dataset, order.batch_size, order.shuffle, order.seed, order.ends,
@@ -348,7 +356,7 @@ class TorchBatches(IterableDataset[Any]):
         overwritten since, the epoch goes on with the version where it began; ValueError if that is
         no longer kept. A compaction keeps states valid."""
         self._return(state)
-        check_identity(self.dataset, self._identity, state)
+        check_source(self.dataset, self._identity, state)
         if state.get("partition", "batches") != self.partition:
             raise ValueError("partition: the state is of %r, expected %r"
                              % (state.get("partition", "batches"), self.partition))
@@ -369,15 +377,8 @@ class TorchBatches(IterableDataset[Any]):
 
     def _return(self, state: dict[str, Any]) -> None:
         """Goes over to the version of a state, if it is kept and another one."""
-        saved, own = state.get("dataset"), self._identity
-        if not isinstance(saved, dict) or not isinstance(saved.get("version"), int) or \
-                saved.get("commit") == own.get("commit") or saved["version"] < 1:
-            return
-        try:
-            before = self.dataset._at(saved["version"])
-        except FileNotFoundError:
-            return
-        if identity(before).get("commit") == saved.get("commit"):
+        before = at_state(self.dataset, self._identity, state.get("dataset"))
+        if before is not self.dataset:
             self._change(before)
 
     def loader(self, **options: Unpack[LoaderOptions]) -> Loader:
@@ -408,7 +409,7 @@ class Loader(DataLoader[Any]):
     def __init__(self, batches: TorchBatches, **options: Unpack[LoaderOptions]) -> None:
         if options.pop("batch_size", None) is not None:  # type: ignore[typeddict-item]
             raise TypeError("batch_size: TorchBatches forms the batches itself")
-        remote = batches.dataset._shards.place.folder is None
+        remote = any(one._shards.place.folder is None for one in sources_of(batches.dataset))
         if remote and options.get("num_workers"):
             # Clients of object stores do not survive a fork.
             options.setdefault("multiprocessing_context", "spawn")

@@ -38,7 +38,7 @@ class Mix:
     dataset. ValueError for columns that differ, which it names, and for a dataset without rows,
     or with less than one row an epoch."""
 
-    def __init__(self, sources: Iterable[tuple[Dataset | Path, float]], *,
+    def __init__(self, sources: Iterable[tuple[Dataset | Path, float | Fraction]], *,
                  until: Until = "first_exhausted", **options: Unpack[OpenOptions]) -> None:
         pairs = [(source, _weight(weight)) for source, weight in sources]
         if not pairs:

@@ -610,3 +610,28 @@ def test_mv_and_trash(model, tmp_path, monkeypatch):
 
 def test_recover_by_force_says_so(model):
     assert st.recover(model, force=True, sync=False) == "clean"
+
+
+WORKER = """if True:
+    import multiprocessing, sys
+    import libsafetensors as st
+
+    def work(number):
+        done = st.split(sys.argv[1], "%s-%d" % (sys.argv[2], number), count=2, sync=False)
+        return done.tensors, len(st.find(sys.argv[1], where="file.tensors=24").models)
+
+    if __name__ == "__main__":
+        held = st.open(sys.argv[1])
+        with multiprocessing.get_context(sys.argv[3]).Pool(2) as pool:
+            print(pool.map(work, range(4)))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="fork")
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes(model, tmp_path, method):
+    program = tmp_path / "program.py"
+    program.write_text(WORKER)
+    done = subprocess.run([sys.executable, program, model, tmp_path / "o", method], text=True,
+                          capture_output=True, check=True)
+    assert done.stdout == "[(24, 1), (24, 1), (24, 1), (24, 1)]\n"

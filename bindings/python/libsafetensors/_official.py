@@ -80,8 +80,9 @@ class safe_open(Closing):
         return self._file
 
     def _tensor(self, name: str) -> _core.Tensor:
+        file = self._file
         try:
-            return self._open()[name]
+            return self._open()[name] if file is None else file[name]
         except (SafetensorError, KeyError) as error:
             if getattr(error, "code", "") != "tensor_not_found":
                 raise

@@ -329,7 +329,7 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
             follow=link == "follow", no_sync=not sync,
             output=None if output is None else operand(output)))
     is_kept, is_dropped = _matcher(keeps), _matcher(drops)
-    if in_place:
+    if in_place and not isinstance(source, Mapping):
         # Changes nothing: recovers from an interrupted edit, and refuses links as an edit does.
         _core.edit(source, force=force, link=link, sync=sync)
     with ExitStack() as stack:

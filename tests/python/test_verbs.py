@@ -3,7 +3,6 @@ import dataclasses
 import json
 import os
 import re
-import resource
 import signal
 import stat
 import subprocess
@@ -194,7 +193,7 @@ def test_select_in_place(model, tmp_path):
     old = held["layers.3.bias"].numpy().copy()
     assert st.select(model, drop="*.bias", in_place=True).tensors == 12
     assert model.read_bytes() == other.read_bytes()
-    assert stat.S_IMODE(model.stat().st_mode) == 0o640
+    assert os.name == "nt" or stat.S_IMODE(model.stat().st_mode) == 0o640
     assert (held["layers.3.bias"].numpy() == old).all()
     assert st.select(model, drop="nothing", in_place=True).files == ()
     os.link(model, tmp_path / "again.safetensors")
@@ -436,6 +435,7 @@ def test_ctrl_c(tmp_path):
 
 
 def test_ten_thousand_calls_leak_nothing(tmp_path):
+    import resource
     path = tmp_path / "a.safetensors"
     save_file({"x": np.ones(4, "f4")}, path)
     tensor = st.open(path)["x"]

@@ -359,7 +359,8 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_open(const sft_storage *storage,
                                                 sft_error *err);
 /* The same with an earlier version, which commits keep until gc removes it: that of this number, or
  * the last one committed by asof_s (seconds since 1970). 0 and 0: the one in force. Its shards stay
- * while it is kept. SFT_MANIFEST_MISSING: it is not kept. @since 0.2 */
+ * while it is kept. SFT_MANIFEST_MISSING: it is not kept, or one that is not kept may have been in
+ * force at asof_s. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_open_version(const sft_storage *storage,
                                                         uint64_t version, uint64_t asof_s,
                                                         const sft_allocator *alloc,

@@ -118,11 +118,14 @@ void sfti_ds_version_name(uint64_t version, const char *history,
 }
 
 bool sfti_ds_is_version(sft_span name, uint64_t *version, sft_span *history) {
+    const sft_span whole = name;
+    char made[SFTI_VERSION_FILE_NAME];
     if (!name_starts(&name, SFTI_VERSION_FILE) || !sfti_text_digits(&name, 1, version) ||
         !name_starts(&name, "-") || name.len != UUID_LEN || !name_uuid(name.data))
         return false;
     *history = name;
-    return true;
+    sfti_ds_version_name(*version, name.data, made); /* one name a version: no zeros before it */
+    return sft_span_equal(whole, sft_span_cstr(made));
 }
 
 bool sfti_ds_is_bare(sft_span name) {

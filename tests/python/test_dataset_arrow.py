@@ -162,6 +162,9 @@ def test_scanner(tmp_path, monkeypatch):
         found = rows.scanner(["caption"], filter=field("s", "n") > 17).to_table()
         assert found.to_pylist() == [{"caption": None}, {"caption": "c19"}]
         assert "a.b\"" not in read and "nn" not in read
+        for columns in (["nn"], {"nn": field(3) + 0}):  # a number of a column is one among all
+            found = rows.scanner(columns, filter=field(0) > 17).to_table()
+            assert found.to_pylist() == [{"nn": 38}, {"nn": 39}]
         with pytest.raises(pa.ArrowInvalid):
             rows.scanner(["none"]).to_table()
         with pytest.raises(ValueError, match="rows"):

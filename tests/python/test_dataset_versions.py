@@ -98,6 +98,11 @@ def test_by_time(tmp_path):
                        ((noon + 9 * hour).isoformat(), 3), (datetime.date(2026, 1, 4), 3),
                        (time.time(), 3)):
         assert len(held(tmp_path, asof=asof)) == rows, asof
+    write(tmp_path, [3], keep_old=0)
+    retimed(tmp_path, 4, int(noon.timestamp()) + 3600 * 4)
+    with pytest.raises(FileNotFoundError, match="found versions 2 and 4, between which none is kept"):
+        dataset.open(tmp_path, asof=noon + 3 * hour)
+    assert len(held(tmp_path, asof=noon + 4 * hour)) == 4
     for early in (noon, datetime.date(2025, 12, 31), 1):
         with pytest.raises(FileNotFoundError, match="committed by then"):
             dataset.open(tmp_path, asof=early)

@@ -306,6 +306,16 @@ def test_dropped_tails_are_reported(write, tmp_path):
     assert "dropped_samples" not in write(pa.table({"c": range(8)}), mode="overwrite", **options)
 
 
+def test_an_index_without_rows(write, tmp_path):
+    table = pa.table({"k": ["a", "b"], "v": [1, 2]})
+    write(table[:0], name_col="k", generate_index=True)
+    write(table, name_col="k", mode="append")
+    made = write(table[:0], name_col="k", mode="append")
+    assert made["index"] and dataset.open(tmp_path / "d")["b"]["v"] == 2
+    told = dataset.verify(tmp_path / "d", deep=True)
+    assert told["ok"] and not told["orphans"]
+
+
 def test_verify_looks_at_the_index(write, tmp_path):
     import pyarrow.parquet as pq
     table = pa.table({"k": ["a", "b", "c"], "v": [1, 2, 3]})

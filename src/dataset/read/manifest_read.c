@@ -208,6 +208,16 @@ static sft_code manifest_safetensors(sfti_fields *r, void *out) {
     return code;
 }
 
+/* It becomes part of file names. */
+static sft_code manifest_history(sfti_fields *r, void *out) {
+    sfti_ds_manifest *m = out;
+    char name[SFTI_VERSION_FILE_NAME];
+    uint64_t version;
+    sfti_ds_version_name(0, m->history, name);
+    return sfti_ds_is_version(sft_span_cstr(name), &version, &(sft_span){ NULL, 0 })
+               ? SFT_OK : sfti_fields_wrong(r, "a uuid");
+}
+
 static sft_code manifest_numbered(sfti_fields *r, void *out) {
     sfti_ds_manifest *m = out;
     sfti_json_type type = sfti_json_next(&r->json);
@@ -268,7 +278,8 @@ static const sfti_field manifest_rows[] = {
     { "row_order", SFTI_FIELD_UUID, OF_MANIFEST(row_order), false, NULL },
     { "version", SFTI_FIELD_UINT, OF_MANIFEST(version), false, NULL },
     { "committed", SFTI_FIELD_UINT, OF_MANIFEST(committed), false, NULL },
-    { "history", SFTI_FIELD_UUID, OF_MANIFEST(history), false, NULL },
+    { "history", SFTI_FIELD_UUID, OF_MANIFEST(history), false,
+      manifest_history },
     { "mode", SFTI_FIELD_TAKEN, 0, false, manifest_mode },
     { "batch_size", SFTI_FIELD_UINT_NULL, OF_MANIFEST(batch_size), false, NULL },
     { "name_col", SFTI_FIELD_TEXT_NULL, OF_MANIFEST(name_col), false, NULL },

@@ -90,12 +90,23 @@ static sft_code at_none(const sfti_ds_manifest *now, uint64_t version, sft_error
     return code;
 }
 
+/* One that is not kept may have been in force then. */
+static sft_code at_gap(uint64_t before, uint64_t after, sft_error *err) {
+    sft_code code = sfti_fail(err, SFT_MANIFEST_MISSING,
+                              "expected the version that was in force then, found versions %llu "
+                              "and %llu, between which none is kept",
+                              (unsigned long long)before, (unsigned long long)after);
+    sfti_hint(err, SFT_HINT_VERSIONS);
+    return code;
+}
+
 /* The last one that was committed by then. One of an unknown time is none. */
 static sft_code at_time(const sft_storage *storage, const sfti_ds_manifest *now, uint64_t asof_s,
                         sfti_arena *arena, sfti_ds_manifest *out, sft_error *err) {
     sfti_ds_version *versions;
-    size_t low = 0, high;
-    sft_code code = sfti_ds_versions_list(storage, now, arena, &versions, &high, err);
+    size_t low = 0, high, count;
+    sft_code code = sfti_ds_versions_list(storage, now, arena, &versions, &count, err);
+    high = count;
     while (!code && low < high) { /* before low: by then; from high on: later */
         size_t middle = low + (high - low) / 2;
         code = sfti_ds_version_read(storage, &versions[middle], arena, out, err);
@@ -103,8 +114,11 @@ static sft_code at_time(const sft_storage *storage, const sfti_ds_manifest *now,
         else high = middle;
     }
     if (!code && low) code = sfti_ds_version_read(storage, &versions[low - 1], arena, out, err);
-    if (!code && (!low || !out->committed)) code = at_none(now, 0, err);
-    return code;
+    if (!code && (!low || !out->committed)) return at_none(now, 0, err);
+    if (code) return code;
+    uint64_t last = versions[low - 1].version;
+    uint64_t next = low < count ? versions[low].version : now->version;
+    return last + 1 == next ? SFT_OK : at_gap(last, next, err);
 }
 
 static sft_code at_once(const sft_storage *storage, uint64_t version, uint64_t asof_s,

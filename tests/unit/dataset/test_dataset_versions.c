@@ -152,6 +152,21 @@ static void by_time(void **state) {
     assert_int_equal(rows_at(0, 3999999999), 4);
 }
 
+/* One that is not kept may have been in force then. */
+static void a_gap(void **state) {
+    (void)state;
+    char name[SFTI_VERSION_FILE_NAME];
+    four_versions();
+    in_the_past();
+    name_of(2, name);
+    assert_int_equal(ds_storage.vtable->remove(ds_storage.ctx, name, false, &err), SFT_OK);
+    assert_int_equal(rows_at(0, 1000000100), UINT64_MAX);
+    assert_int_equal(rows_at(0, 1000000299), UINT64_MAX);
+    assert_non_null(strstr(err.message, "found versions 1 and 3, between which none is kept"));
+    assert_int_equal(rows_at(0, 1000000300), 4);
+    assert_int_equal(rows_at(1, 0), 1);
+}
+
 /* ── What is kept ── */
 
 static void none_are_kept(void **state) {
@@ -244,6 +259,37 @@ static void of_another_dataset(void **state) {
 }
 
 /* ── Damage ── */
+
+/* Zeros before the number make no version, and no name that is too long for one. */
+static void named_otherwise(void **state) {
+    (void)state;
+    char name[SFTI_VERSION_FILE_NAME], other[2 * SFTI_VERSION_FILE_NAME];
+    four_versions();
+    name_of(1, name);
+    for (int digits = 2; digits <= 120; digits += 59) {
+        (void)snprintf(other, sizeof other, SFTI_VERSION_FILE "%0*d%s", digits, 1,
+                       strchr(name + sizeof SFTI_VERSION_FILE - 1, '-'));
+        temp_write(other, "no manifest", 11);
+    }
+    only_from(1);
+    collect(2, 0, true);
+    only_from(3);
+    assert_int_equal(ds_count(SFTI_VERSION_FILE), 4);
+}
+
+static void no_history(void **state) {
+    (void)state;
+    static char text[1 << 16];
+    four_versions();
+    assert_true(temp_read(SFTI_DATASET_MANIFEST, text, sizeof text - 1) > 0);
+    char *at = strstr(text, "\"history\":\"");
+    assert_non_null(at);
+    memcpy(at + strlen("\"history\":\""), "/../../x", 8);
+    temp_write(SFTI_DATASET_MANIFEST, text, strlen(text));
+    sft_dataset *d;
+    assert_int_equal(sft_dataset_open(&ds_storage, NULL, NULL, NULL, &d, &err), SFT_MANIFEST_TYPE);
+    assert_non_null(strstr(err.message, "expected a uuid"));
+}
 
 static void damaged(void **state) {
     (void)state;
@@ -370,9 +416,12 @@ static void in_segments(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        VERSION_TEST(each_is_read), VERSION_TEST(by_time), VERSION_TEST(none_are_kept),
+        VERSION_TEST(each_is_read), VERSION_TEST(by_time),
+        VERSION_TEST(a_gap), VERSION_TEST(none_are_kept),
         VERSION_TEST(collected_by_number), VERSION_TEST(collected_by_age),
-        VERSION_TEST(of_another_dataset), VERSION_TEST(damaged), VERSION_TEST(planted),
+        VERSION_TEST(of_another_dataset), VERSION_TEST(named_otherwise),
+        VERSION_TEST(no_history),
+        VERSION_TEST(damaged), VERSION_TEST(planted),
         VERSION_TEST(a_missing_shard),
         VERSION_TEST(a_failed_commit), VERSION_TEST(compacted), VERSION_TEST(in_segments),
     };

@@ -84,6 +84,8 @@ def write_index(commit: _core.Commit, place: Place) -> str:
     path = posixpath.join(_job_folder(commit, place), INDEX)
     if place.folder is not None and os.path.islink(path):
         os.unlink(path)  # a link must not be followed
+    if place.folder is not None:
+        os.makedirs(os.path.dirname(path), exist_ok=True)  # of a commit without rows there is none
     try:
         with pa.RecordBatchReader.from_stream(_Stream(commit.index())) as rows:
             schema = rows.schema.with_metadata({"commit": number})

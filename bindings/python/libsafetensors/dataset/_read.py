@@ -43,8 +43,8 @@ def open(path: Path, *, version: int | None = None, asof: Moment | None = None,
     that do not state it.
 
     Reads the manifest and, for keys or replaced tensors, the index; shards are opened when rows of
-    them are asked for, and closed by close(). FileNotFoundError (manifest_missing),
-    also for a version that is not kept;
+    them are asked for, and closed by close(). FileNotFoundError (manifest_missing), also for a
+    version that is not kept, and for asof if one that is not kept may have been in force then;
     SafetensorError (manifest_type). A missing shard, or one of another size, raises on first use
     (dataset_shard, dataset_changed)."""
     place = Place(path, storage_options(storage))

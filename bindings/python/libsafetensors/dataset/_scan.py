@@ -27,6 +27,8 @@ def _used(names: Iterable[str], columns: Any, condition: Any, schema: Any) -> li
     texts = [str(one) for one in columns.values()] if isinstance(columns, Mapping) else []
     if condition is not None:
         texts.append(str(condition))
+    if any("FieldPath" in text for text in texts):  # the number of a column among all
+        return list(names)
     found = [name for name in names if name in plain or any(name in text for text in texts)]
     try:  # whether that are all
         few = pa.schema([schema.field(name) for name in found]).empty_table()

@@ -154,6 +154,10 @@ def test_merge(model, sharded, tmp_path):
     with pytest.raises(FileExistsError):
         st.merge(sharded, done.output)
     assert st.merge(sharded, done.output, overwrite=True).tensors == 24
+    with st.open(model) as file:  # whose memory may be changed
+        assert st.merge(file, tmp_path / "e.safetensors").dropped
+    assert not st.merge(model, tmp_path / "f.safetensors").dropped
+    assert (tmp_path / "f.safetensors").read_bytes() == model.read_bytes()
     with pytest.raises(SafetensorError, match="layers.0.weight") as caught:
         st.merge([model, sharded], tmp_path / "d.safetensors")
     assert caught.value.code == "tensor_duplicate" and not (tmp_path / "d.safetensors").exists()
@@ -531,6 +535,14 @@ def test_repair(model, tmp_path):
         st.repair(tmp_path / "nope", fixed)
 
 
+def test_repair_of_clip(tmp_path):
+    path, name = tmp_path / "clip.safetensors", "text_model.embeddings.position_ids"
+    save_file({name: np.arange(77, dtype="f4").reshape(1, 77) * np.float32(1.001)}, path)
+    done = st.repair(path, tmp_path / "fixed.safetensors", clip=True)
+    assert done.fixes == () and done.tensors == 1
+    assert load_file(done.output)[name].tolist() == [list(range(77))]
+
+
 @pytest.fixture
 def denoiser(tmp_path):
     path = tmp_path / "denoiser.safetensors"
@@ -538,6 +550,15 @@ def denoiser(tmp_path):
     save_file({"blocks.%d.weight" % i: rng.standard_normal((128, 128)).astype("f4")
                for i in range(3)}, path)
     return path
+
+
+def test_a_folder_of_several_models_is_refused(denoiser, model, tmp_path):
+    for use in (lambda: st.quantize(tmp_path, tmp_path / "o", "fp8"),
+                lambda: st.repair(tmp_path, tmp_path / "o"),
+                lambda: st.select(tmp_path, tmp_path / "o.safetensors", prune=True)):
+        with pytest.raises(ValueError, match="expected one model, found 2"):
+            use()
+    assert not (tmp_path / "o").exists()
 
 
 def test_quantize_and_back(denoiser, tmp_path):
@@ -606,6 +627,42 @@ def test_mv_and_trash(model, tmp_path, monkeypatch):
     assert len(st.trash(tmp_path / "new.safetensors", dry_run=True)[0].files) == 2
     st.trash(tmp_path / "new.safetensors")
     assert not (tmp_path / "new.safetensors").exists()
+
+
+def test_every_option_is_one_of_the_command(denoiser, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "copy.safetensors").write_bytes(denoiser.read_bytes())
+    out = tmp_path / "out.safetensors"
+    assert len(st.find(tmp_path, "copy", where="file.tensors=3", cache=tmp_path / "c1", threads=1,
+                       recursive=True, level="strict").models) == 1
+    assert st.find(tmp_path, fits=denoiser, all=True).models
+    assert len(st.infos([tmp_path], deep=True, recursive=True, level="compat")) == 2
+    assert st.dup(tmp_path, keep="oldest", remove=True, weights=True, delete=True,
+                  cache=tmp_path / "c2", threads=1).groups[0].dry_run
+    assert st.dup(tmp_path, reflink=True).groups
+    for kind in ("int8", "int8-convrot", "mxfp8", "nvfp4"):
+        done = st.quantize(denoiser, out, kind, only="blocks.*", spare=["blocks.1.*"],
+                           overwrite=True, sync=False)
+        assert len(done.quantised) == 2 and 0 < done.error < 0.2
+    out.unlink()
+    for layout, scale in (("modelopt", None), ("compressed-tensors", "row")):
+        done = st.quantize(denoiser, out, "fp8", layout=layout, scale=scale, lossy=True,
+                           dry_run=True)
+        assert done.layout == layout and done.quantization_config and not out.exists()
+    st.note(denoiser, {"note": "x=y, z", "words": ["a b"], "base": "SDXL 1.0", "weight": 0.5,
+                       "name": "N"}, for_="a1111", force=True)
+    assert (tmp_path / "denoiser.json").exists()
+    assert len(st.note(tmp_path, where="rating=", recursive=True)) == 2
+    assert st.mv(denoiser, tmp_path / "sub", copy=True, dry_run=True, number=True)[0].changed
+    moved = st.mv(tmp_path, to="{kind}/{name|stem}", unknown="u", recursive=True, dry_run=True,
+                  where="file.tensors=3", sync=False)
+    assert len(moved) == 2 and denoiser.exists()
+    with pytest.raises(ValueError, match="--yes"):
+        st.trash(tmp_path, recursive=True)
+    assert len(st.trash(tmp_path, recursive=True, yes=True, dry_run=True)) == 2
+    assert st.repair(denoiser, in_place=True, copy=True, overwrite=True, legacy=True,
+                     sync=False).tensors == 3
 
 
 def test_recover_by_force_says_so(model):

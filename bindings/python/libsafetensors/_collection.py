@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Union
 
 from . import _core
-from ._command import listed, operand, options, raise_error, results_of
+from ._command import listed, one_model, operand, options, raise_error, results_of
 from ._errors import coded
 from ._labels import Info, Infos
 from ._progress import watch
@@ -96,18 +96,15 @@ def find(paths: Models, word: str | None = None, *, where: _Where = (), fits: Pa
     return ModelsFound(models, _failed(results))
 
 
-def infos(paths: Models, *, where: _Where = (), sort: Literal["path", "name", "date", "size", "base",
-                                                              "rank"] | None = None,
-          reverse: bool = False, deep: bool = False, recursive: bool = False,
+def infos(paths: Models, *, where: _Where = (), deep: bool = False, recursive: bool = False,
           level: Level = "default", progress: Progress = None) -> Infos:
     """Describes all models in files and folders, as "safetensors info FOLDER": a list of what info
     returns, which notebooks show as a table. A model that cannot be read is in it with its "error".
 
-    where: only models that match, as of find. sort, reverse: their order. deep: as of info.
+    where: only models that match, as of find; those that cannot be read stay. deep: as of info.
     recursive: search folders of folders. FileNotFoundError for a path that is not there; ValueError
     for conditions that are none."""
-    words = options(where=where or None, sort=sort, reverse=reverse, deep=deep,
-                    recursive=recursive, level=level)
+    words = options(where=where or None, deep=deep, recursive=recursive, level=level)
     operands = _there(listed(paths))
     with watch(progress, "reading", "models") as tick:
         results = results_of(["info", *words, "--", *operands], tick)["results"]
@@ -144,7 +141,7 @@ def repair(source: Path, output: Path | None = None, *, in_place: bool = False, 
 
     output: a file, or for a model in several files a folder, new or empty; in_place: replace the
     source itself instead. clip: instead, make the position ids of CLIP that a cast made wrong right
-    again. copy: write the output even if nothing is to be repaired. dry_run: tell what would be
+    again (no fixes are listed then). copy: write the output even if nothing is to be repaired. dry_run: tell what would be
     done. overwrite: replace the output, or a file with several hard links. sync=False does not wait
     for the disk.
 
@@ -157,9 +154,9 @@ def repair(source: Path, output: Path | None = None, *, in_place: bool = False, 
                     no_sync=not sync, level=level, legacy=legacy,
                     output=None if output is None else operand(output))
     with watch(progress, "repairing") as tick:
-        found = results_of(["repair", *words, "--", *_there([source])], tick)
+        found = results_of(["repair", *words, "--", one_model(source)], tick)
     one = _only(found["results"], source)
-    fixes = tuple(made(Fix, fix) for fix in one["fixes"])
+    fixes = tuple(made(Fix, fix) for fix in one.get("fixes", ()))
     done: Repaired = made(Repaired, one, files=_files(one), fixes=fixes)
     return done
 
@@ -187,7 +184,7 @@ def quantize(source: Path, output: Path, format: Literal["fp8", "int8", "int8-co
                     from_quantised=from_quantised, lossy=lossy, dry_run=dry_run, force=overwrite,
                     no_sync=not sync, output=operand(output))
     with watch(progress, "quantising") as tick:
-        found = results_of(["convert", *words, "--", *_there([source])], tick)
+        found = results_of(["convert", *words, "--", one_model(source)], tick)
     one = _only(found["results"], source)
     told = one["quantised"]
     done: Quantised = made(

@@ -15,7 +15,7 @@ from ._progress import Tick
 from ._results import Error
 from ._types import Path, parse
 
-__all__ = ["listed", "operand", "options", "raise_error", "results_of", "run"]
+__all__ = ["listed", "one_model", "operand", "options", "raise_error", "results_of", "run"]
 
 # On Windows only a group of processes can be told to stop.
 _GROUP: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
@@ -26,6 +26,24 @@ def operand(path: Path) -> str:
     """A path as an operand: "-" would be standard input or output."""
     text = os.fsdecode(path)
     return "./" + text if text.startswith("-") else text
+
+
+def one_model(path: Path) -> str:
+    """The path of one model as an operand: for a folder of several, the command would do its work for
+    each. ValueError; FileNotFoundError."""
+    name = os.fsdecode(path)
+    if "://" not in name and not os.path.lexists(name):
+        raise coded(FileNotFoundError, "%s: %s" % (name, os.strerror(errno.ENOENT)), "not_found",
+                    errno=errno.ENOENT, path=name)
+    if "://" not in name and os.path.isdir(name):
+        import re
+        files = [one for one in os.listdir(name) if one.endswith((".safetensors", ".sft"))]
+        if not any(one.endswith(".safetensors.index.json") for one in os.listdir(name)):
+            files = list({re.sub(r"-[0-9]+-of-[0-9]+(?=\.)", "", one) for one in files})
+            if len(files) > 1:
+                raise ValueError("%s: expected one model, found %d in this folder"
+                                 % (name, len(files)))
+    return operand(path)
 
 
 def listed(value: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import Any, Union
 
 from . import _core
-from ._command import operand, options, raise_error, results_of
+from ._command import one_model, operand, options, raise_error, results_of
 from ._errors import coded
 from ._output import SHARD, Size, byte_size, row_bytes, to_file, to_folder
 from ._progress import watch
@@ -31,6 +31,7 @@ class _Opened:
 
     def __init__(self, source: Model, stack: ExitStack) -> None:
         self.path: str | None = None
+        self.as_stored = not isinstance(source, Mapping)  # memory of a given File may be changed
         if not isinstance(source, Mapping):
             source = stack.enter_context(_core.open(source, mode="read"))
         self.tensors = source
@@ -97,8 +98,8 @@ def _combined(models: Sequence[_Opened], kept: int = -1
     """The metadata of all files, of a key in several the first value, without digests of the data,
     unless as many tensors as there are, kept, are written to one file in the same order; which
     digests there were. ValueError for two declarations of how layers are quantised."""
-    if len(models) == 1 and models[0].file is not None and kept == len(models[0].tensors) \
-            and _has_official_order(models[0].file):
+    if len(models) == 1 and models[0].as_stored and models[0].file is not None \
+            and kept == len(models[0].tensors) and _has_official_order(models[0].file):
         return models[0].file.metadata(), ()
     found: dict[str, str] = {}
     any_has, dropped = False, set()
@@ -287,7 +288,7 @@ def _by_command(verb: str, source: Any, progress: Progress, title: str,
                 words: list[str]) -> Written:
     """What the command of the package does with a model, which must be there."""
     with watch(progress, title) as tick:
-        results = results_of([verb, *words, "--", operand(source)], tick)["results"]
+        results = results_of([verb, *words, "--", one_model(source)], tick)["results"]
     one = results[0]
     if not one["ok"]:
         raise_error(one["error"], one["path"] or os.fsdecode(source))

@@ -658,7 +658,7 @@ def test_every_option_is_one_of_the_command(denoiser, tmp_path, monkeypatch):
     moved = st.mv(tmp_path, to="{kind}/{name|stem}", unknown="u", recursive=True, dry_run=True,
                   where="file.tensors=3", sync=False)
     assert len(moved) == 2 and denoiser.exists()
-    with pytest.raises(ValueError, match="--yes"):
+    with pytest.raises(ValueError, match="expected yes="):
         st.trash(tmp_path, recursive=True)
     assert len(st.trash(tmp_path, recursive=True, yes=True, dry_run=True)) == 2
     assert st.repair(denoiser, in_place=True, copy=True, overwrite=True, legacy=True,

@@ -100,6 +100,12 @@ def run(words: list[str], tick: Tick | None = None) -> tuple[str, str]:
     return out.decode("utf-8", "replace"), messages.decode("utf-8", "replace")
 
 
+def _in_python(text: str) -> str:
+    """Options in a message of the command as arguments."""
+    import re
+    return re.sub(r"--([a-z][a-z-]*)", lambda one: one[1].replace("-", "_") + "=", text)
+
+
 def raise_error(error: Error, path: str) -> NoReturn:
     """The exception that the library raises for that code."""
     import builtins
@@ -116,8 +122,7 @@ def raise_error(error: Error, path: str) -> NoReturn:
     if code == "exists":
         hint = "overwrite=True replaces it"
     elif hint:
-        import re
-        hint = re.sub(r"--([a-z][a-z-]*)", lambda one: one[1].replace("-", "_") + "=", hint)
+        hint = _in_python(hint)
     raise coded(kind, "%s: %s%s" % (path, "" if offset is None else "byte %d: " % offset, message),
                 code, hint,
                 tensor=error.get("tensor"), offset=offset, errno=number, path=path)
@@ -141,6 +146,6 @@ def results_of(words: list[str], tick: Tick | None = None) -> dict[str, Any]:
     """The JSON that the command prints. ValueError for arguments that it refuses."""
     text, messages = run([words[0], "--json", *words[1:]], tick)
     if not text:
-        raise ValueError(messages.partition("\n")[0].partition(": ")[2])
+        raise ValueError(_in_python(messages.partition("\n")[0].partition(": ")[2]))
     found: dict[str, Any] = parse(text)
     return found

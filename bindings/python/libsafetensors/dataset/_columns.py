@@ -101,10 +101,12 @@ class Column:
 def _picked(values: Any, rows: Any) -> Any:
     if hasattr(values, "new_zeros"):
         import torch
-        # Of bytes: an index does not know all dtypes.
+        # Of bytes: an index does not know all dtypes. By numpy: torch would use all processors,
+        # which costs more than it saves.
         count, shape = len(values), values.shape[1:]
-        raw = values.reshape(-1).view(torch.uint8).reshape(count, values.nbytes // max(count, 1))
-        picked = raw[torch.from_numpy(rows)].reshape(-1)
+        raw = values.reshape(-1).view(torch.uint8).numpy().reshape(
+            count, values.nbytes // max(count, 1))
+        picked = torch.from_numpy(raw[rows].reshape(-1))
         return picked.view(values.dtype).reshape(len(rows), *shape)
     return values[rows]
 

@@ -239,3 +239,29 @@ def test_ranks_read_shards_once(s3, monkeypatch):
         assert sorted(seen) == list(range(rows * count))
         total[partition] = sum(fetched) / size
     assert total["shards"] <= 1.1 and total["batches"] > 2, total
+
+
+@pytest.mark.long
+def test_a_mix_of_a_store_and_a_folder(s3, tmp_path):
+    """Its workers are started anew, since one of its datasets is remote."""
+    pytest.importorskip("torch")
+    url, storage, _ = s3
+    dataset.write(table(*range(60)), url, batch_size=10, **storage)
+    dataset.write(table(*range(100, 130)), tmp_path / "folder", batch_size=10)
+
+    def loader(workers):
+        mix = dataset.Mix([(dataset.open(url, **storage), 2), (tmp_path / "folder", 1)])
+        return dataset.TorchBatches(mix, 8, ends="uneven", seed=4,
+                                    partition="shards").loader(num_workers=workers)
+    made = loader(2)
+    assert made.multiprocessing_context.get_start_method() == "spawn"
+    seen, state = [], None
+    for batch in made:
+        seen += batch["c"].tolist()
+        if len(seen) > 30:
+            state = made.state_dict()
+            break
+    resumed = loader(0)
+    resumed.load_state_dict(state)
+    seen += [row for batch in resumed for row in batch["c"].tolist()]
+    assert sorted(seen) == [*range(60), *range(100, 130)]

@@ -238,3 +238,18 @@ def test_a_damaged_version(tmp_path):
         dataset.gc(tmp_path, delete=True, grace=0)
     dataset.gc(tmp_path, delete=True, grace=0, keep=1)
     assert dataset.verify(tmp_path)["ok"]
+
+
+def test_a_version_whose_segment_is_gone(tmp_path):
+    """As after gc of a release that knows no versions."""
+    for i in range(3):
+        write(tmp_path, [i], "overwrite", manifest="segments")
+    file, = tmp_path.glob(".dataset_version-2-*")
+    segment, = json.loads(file.read_text())["segments"]
+    (tmp_path / (".dataset_segment-" + segment["sha256"])).unlink()
+    with pytest.raises(SafetensorError, match="version 2: .dataset_segment-"):
+        dataset.gc(tmp_path, delete=True, grace=0)
+    assert held(tmp_path, version=1) == [0] and held(tmp_path) == [2]
+    dataset.gc(tmp_path, delete=True, grace=0, keep=1)
+    told = dataset.verify(tmp_path, deep=True)
+    assert told["ok"] and not told["orphans"]

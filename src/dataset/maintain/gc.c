@@ -207,8 +207,13 @@ static sft_code gc_names(gc_work *g, sft_error *err) {
     sft_code code = sfti_ds_names_add_all(&g->names, g->storage, &g->m, err);
     g->names.own = g->names.count;
     if (!code) code = gc_versions(g, err);
-    for (size_t i = 0; !code && i < g->stay; i++)
-        code = sfti_ds_names_add_all(&g->names, g->storage, &g->stays[i], err);
+    sft_error what = SFT_ERROR_INIT;
+    for (size_t i = 0; !code && i < g->stay; i++) {
+        code = sfti_ds_names_add_all(&g->names, g->storage, &g->stays[i], &what);
+        if (code) /* its segments are gone: it has to be forgotten */
+            (void)sfti_fail(err, code, "version %llu: %s",
+                            (unsigned long long)g->stays[i].version, what.message);
+    }
     return code ? code : sfti_ds_names_sort(&g->names, err);
 }
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from libsafetensors import dataset
+from libsafetensors import SafetensorError, dataset
 from libsafetensors.dataset._job import Job
 from libsafetensors.dataset._storage import Place
 
@@ -130,3 +130,11 @@ def test_ids_that_are_none(tmp_path, wrong):
     with pytest.raises(ValueError, match="batch_id: expected the name of a stream"):
         dataset.write(pa.table({"x": [1]}), tmp_path / "d", batch_size=1, batch_id=wrong)
     assert not (tmp_path / "d").exists()
+
+
+def test_a_stream_with_two_numbers(tmp_path):
+    write(tmp_path, [1], 1)
+    manifest = tmp_path / "dataset_manifest.json"
+    manifest.write_text(manifest.read_text().replace('{"s":1}', '{"s":1,"t":4,"s":7}'))
+    with pytest.raises(SafetensorError, match="each stream once"):
+        write(tmp_path, [2], 3)

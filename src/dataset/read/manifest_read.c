@@ -157,6 +157,22 @@ static sft_code manifest_entries(sfti_fields *r, sfti_ds_manifest *m,
     return r->json.type == SFTI_JSON_OBJECT_END ? SFT_OK : sfti_fields_wrong(r, "',' or '}'");
 }
 
+static int batch_order(const void *ctx, uint32_t a, uint32_t b) {
+    const sfti_ds_batch *all = ctx;
+    return sfti_bytes_compare(all[a].stream, all[b].stream);
+}
+
+/* Each stream once: of two numbers one would be believed. */
+static sft_code batches_once(const sfti_fields *r, const sfti_ds_manifest *m) {
+    if (m->batch_count > UINT32_MAX / 2) return sfti_fail_memory(r->err, SIZE_MAX);
+    const uint32_t *order = sfti_arena_sorted(r->arena, m->batch_count, batch_order, m->batches);
+    if (!order) return sfti_fail_memory(r->err, m->batch_count * sizeof *order);
+    for (size_t i = 1; i < m->batch_count; i++)
+        if (batch_order(m->batches, order[i - 1], order[i]) == 0)
+            return sfti_fields_wrong(r, "each stream once in \"batches\" before the '}'");
+    return SFT_OK;
+}
+
 static sft_code manifest_batches(sfti_fields *r, void *out) {
     sfti_ds_manifest *m = out;
     size_t cap = 0;
@@ -172,7 +188,8 @@ static sft_code manifest_batches(sfti_fields *r, void *out) {
             return sfti_fields_wrong(r, "the number of a batch");
         all[m->batch_count++].number = r->json.value;
     }
-    return r->json.type == SFTI_JSON_OBJECT_END ? SFT_OK : sfti_fields_wrong(r, "',' or '}'");
+    if (r->json.type != SFTI_JSON_OBJECT_END) return sfti_fields_wrong(r, "',' or '}'");
+    return batches_once(r, m);
 }
 
 static sft_code manifest_schema(sfti_fields *r, void *out) {

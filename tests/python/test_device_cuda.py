@@ -70,6 +70,7 @@ def cuda(monkeypatch):
     monkeypatch.setattr(torch.Tensor, "copy_", copied)
     for name, value in (("Stream", lambda device: Stream(log, "side")), ("Event", Event),
                         ("stream", entered), ("current_device", lambda: 0),
+                        ("device_count", lambda: 1),
                         ("current_stream", lambda device: current[-1]),
                         ("memory_reserved", lambda device: 0),
                         ("memory_allocated", lambda device: 0),

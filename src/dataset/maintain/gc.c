@@ -90,14 +90,11 @@ static bool gc_named(const gc_work *g, const char *name, sft_code *code, sft_err
 
 /* Whether the file of a version goes: now, or once it is no longer young, as one of another
  * dataset that was in this folder. Those of a commit under way are of the manifest in force. */
-static bool gc_version(const gc_work *g, const char *name, uint64_t version, sft_span history,
-                       bool *now) {
-    size_t i = 0;
+static bool gc_version(const gc_work *g, uint64_t version, sft_span history, bool *now) {
     if (!g->has_manifest) return false;
     *now = memcmp(history.data, g->m.history, history.len) == 0;
-    if (!*now) return true;
-    while (i < g->version_count - g->stay && strcmp(g->versions[i].name, name) != 0) i++;
-    return version < g->m.version && i < g->version_count - g->stay;
+    return !*now || version < (g->stay ? g->versions[g->version_count - g->stay].version
+                                       : g->m.version);
 }
 
 /* Collects names only; files are opened after the listing. */
@@ -116,7 +113,7 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     sft_span history;
     bool now = false;
     const bool version = !object->folder && sfti_ds_is_version(name, &file, &history);
-    if (version) garbage = gc_version(g, object->name, file, history, &now);
+    if (version) garbage = gc_version(g, file, history, &now);
     else if (part || segment) garbage = !gc_named(g, object->name, &code, NULL);
     else if (!object->folder && g->has_manifest && g->m.ahead == 0 &&
              sfti_ds_is_commit_file(name, &file) && file < g->m.version)

@@ -1,6 +1,7 @@
 """The sections quantised and quantising of compare.py: convert --dequantize against a durable copy
 of its result, convert --quantize against one of its input, and both against comfy-kitchen,
 compressed-tensors and convert_to_quant where Python has them."""
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -90,24 +91,32 @@ save_file({n: plain(n) for n in t if n.endswith(".weight")}, out)
 """
 
 
-# What each format is allowed against the copy, and who else writes it.
-TARGETS = {"fp8": (("fp8",), 1.2, True), "int8": (("int8",), 1.2, False),
-           "int8, rows": (("int8", "--scale", "row"), 1.2, False),
-           "int8-convrot": (("int8-convrot",), 2.0, False), "mxfp8": (("mxfp8",), None, False),
-           "nvfp4": (("nvfp4",), 2.0, False)}
+# What each format is allowed against the copy, how compressed-tensors is asked for it (None: not),
+# and ctq.
+TARGETS = {"fp8": (("fp8",), 1.2, ("float", "tensor"), ()),
+           "int8": (("int8",), 1.2, ("int", "tensor"), ("--int8", "--scaling_mode", "tensor")),
+           "int8, rows": (("int8", "--scale", "row"), 1.2, ("int", "channel"),
+                          ("--int8", "--scaling_mode", "row")),
+           "int8-convrot": (("int8-convrot",), 2.0, None,
+                            ("--int8", "--scaling_mode", "row", "--convrot")),
+           "mxfp8": (("mxfp8",), None, None, ("--mxfp8",)),
+           "nvfp4": (("nvfp4",), 2.0, None, ("--nvfp4",))}
 COMPRESS = """
 import sys, torch
 from compressed_tensors.quantization import QuantizationArgs
 from compressed_tensors.quantization.lifecycle.forward import quantize
 from compressed_tensors.quantization.utils import calculate_qparams
 from safetensors.torch import load_file, save_file
-path, out = sys.argv[1:]
+kind, strategy, path, out = sys.argv[1:]
 torch.set_num_threads(1)
-args = QuantizationArgs(num_bits=8, type="float", strategy="tensor")
+args = QuantizationArgs(num_bits=8, type=kind, strategy=strategy)
+dtype = torch.float8_e4m3fn if kind == "float" else torch.int8
 t, o = load_file(path), {}
 for n, w in t.items():
-    s, z = calculate_qparams(w.amin(), w.amax(), args)
-    o[n], o[n + "_scale"] = quantize(w, s, z, args, dtype=torch.float8_e4m3fn), s
+    ends = (w.amin(), w.amax()) if strategy == "tensor" else (
+        w.amin(1, keepdim=True), w.amax(1, keepdim=True))
+    s, z = calculate_qparams(*ends, args)
+    o[n], o[n + "_scale"] = quantize(w, s, z, args, dtype=dtype), s
 save_file(o, out)
 """
 KITCHEN_QUANTISES = """
@@ -187,15 +196,17 @@ class Quantised:
         has = {"comfy-kitchen": has_module("comfy_kitchen"), "ctq": os.path.exists(ctq),
                "compressed-tensors": has_module("compressed_tensors")}
         self.notes += ["%s, which this Python does not have" % n for n in has if not has[n]]
-        for name, (words, floor, eight) in TARGETS.items():
+        for name, (words, floor, scheme, asked) in TARGETS.items():
             ours_and_copy = {
                 "ours": [ours, "convert", path, "--force", "-o", out, "--quantize", *words],
                 "`cp` and `sync`": ["sh", "-c", 'cp "$1" "$2" && sync "$2"', "-", path, copy]}
             others = {"comfy-kitchen": [sys.executable, "-c", KITCHEN_QUANTISES, name, path, out],
-                      "compressed-tensors": [sys.executable, "-c", COMPRESS, path, out],
+                      "compressed-tensors": [sys.executable, "-c", COMPRESS, *(scheme or ()), path,
+                                             out],
                       "ctq": [ctq, "-i", path, "-o", out, "--comfy_quant", "--simple",
-                              "--device", "cpu", "--verbose", "MINIMAL"]}
-            others = {n: c for n, c in others.items() if has[n] and (eight or n == "comfy-kitchen")}
+                              "--device", "cpu", "--verbose", "MINIMAL", *asked]}
+            others = {n: c for n, c in others.items()
+                      if has[n] and (scheme or n != "compressed-tensors")}
             got = take_turns(ours_and_copy, self.args.repeats)
             got.update(take_turns(others, max(2, self.args.repeats // 4)))
             held = {n: peak_of(c) for n, c in {**ours_and_copy, **others}.items()}
@@ -216,5 +227,6 @@ class Quantised:
                       "÷ ours, CPU"], rows) + (
             "\n67 million values of BF16 in four matrices, whole processes, one thread, warm cache, "
             "ComfyUI's layout. Ours is synced; `cp` copies the input, of 134 MB. The others read and "
-            "write by `safetensors`, not synced, in fewer rounds; ctq is convert_to_quant, with "
-            "`--simple`.\n")
+            "write by `safetensors`, not synced, in fewer rounds; ctq is convert_to_quant %s, with "
+            "`--simple`.\n" % (importlib.metadata.version("convert_to_quant") if has["ctq"]
+                               else "(left out)"))

@@ -188,6 +188,7 @@ SUITES = [
     ("quant-written", "test asan", 900, [PY, "tests/quant/written.py"], "tests/quant/written.py"),
     ("quant-declared", "check test asan coverage", 600, [PY, "tests/quant/declared.py"],
      "tests/quant/declared.py"),
+    ("quant-presets", "check test", 120, [PY, "tests/quant/presets.py"], "tests/quant/presets.py"),
     ("quant-near", "test asan", 600, [PY, "tests/quant/near.py"], "tests/quant/near.py"),
     ("quant-near-long", "long", 3600, [PY, "tests/quant/near.py", "every"], "tests/quant/near.py"),
     ("quant-mutations", "test asan", 600, [PY, "tests/quant/mutations.py", "800"],

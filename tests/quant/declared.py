@@ -324,6 +324,22 @@ PLAIN = (
     ("ct-tensor", {"ignore": ["m.a", 1, None]}, "input_scale", "F8_E4M3", True),
     ("ct-int8", {"ignore": ["m.a"]}, "weight_scale", "I8", False),
 )
+# What MLX's config.json tells besides {"bits": 4, "group_size": 64} of m.a, which has 8 bits and
+# groups of 32, as JSON, and whether that is read.
+MLX = (
+    ('"m.a": {"bits": 8, "group_size": 32}', True), ('"m.a": {"group_size": 32, "bits": 8}', True),
+    ('"m.a": {"bits": 8, "group_size": 32, "mode": "affine"}, "m.c": false', True),
+    ('"m.b": {"bits": 4, "group_size": 64}, "m.a": {"bits": 8, "group_size": 32}', True),
+    ('"m.a": {"bits": 8, "group_size": 32, "mode": "mxfp8"}', False), ('"m.a": false', False),
+    ('"m.a": null', False), ('"m.a": {"bits": 8}', False), ('"m.a": {"group_size": 32}', False),
+    ('"m.a": {"bits": "8", "group_size": 32}', False),
+    ('"m.a": {"bits": 9, "group_size": 32}', False),
+    ('"m.a": {"bits": 8, "group_size": 64}', False),
+    ('"m.a": {"bits": 8, "bits": 4, "group_size": 32}', False),
+    ('"m.a": {"bits": 8, "group_size": 32}, "m.a": false', False),
+    ('"m.a": false, "m.a": {"bits": 8, "group_size": 32}', False),
+    ('"m.a": {"bits": 8, "group_size": 32}, "mode": "mxfp4"', False),
+)
 # Numbers that are odd and right.
 ODD = (("float8", "weight_scale", 0.0), ("float8", "weight_scale", 1e-42),
        ("ct-channel", "weight_scale", 0.0), ("deepseek", "weight_scale_inv", 1e-45),
@@ -350,9 +366,44 @@ def commands(folder, tensors, config):
             os.remove(out)
 
 
+def mlx_cases(folder):
+    """(whether it is as it should be, what, status, text): bits and groups of single layers."""
+    draw = np.random.default_rng(5)
+    tensors, wanted = {}, {}
+    for name, bits, group in (("m.a", 8, 32), ("m.b", 4, 64)):
+        made = draw.integers(0, 1 << bits, (ROWS, COLUMNS))
+        scale, bias = (draw.integers(-64, 64, (ROWS, COLUMNS // group)) / 64 for _ in "12")
+        wanted[name + ".weight"] = np.asarray(
+            made * np.repeat(scale, group, 1) + np.repeat(bias, group, 1), "<f4")
+        tensors[name + ".weight"] = raw("U32", strange.words(made.astype("u1"), bits))
+        tensors[name + ".scales"] = wide(scale, "F32")[0]
+        tensors[name + ".biases"] = wide(bias, "F32")[0]
+    tensors["m.c.weight"] = wide(np.ones((ROWS, COLUMNS)), "BF16")[0]
+    path, out = (os.path.join(folder, n) for n in ("model.safetensors", "out.safetensors"))
+    strange.save(path, tensors, {})
+    for told, right in MLX:
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+            file.write('{"quantization": {"bits": 4, "group_size": 64, %s}}' % told)
+        status, said = run(folder, "convert", path, "-o", out, "--dequantize", "--dtype", "F32",
+                           "--match", "m.a.*", "--match", "m.b.*")
+        good = status == 1 and "expected" in said and not os.path.exists(out)
+        if right:
+            found = strange.load(out) if status == 0 else {}
+            good = found.get("m.c.weight") == tensors["m.c.weight"] and all(
+                found[n] == raw("F32", v) for n, v in wanted.items())
+        if os.path.exists(out):
+            os.remove(out)
+        yield good, told, status, said
+    os.remove(os.path.join(folder, "config.json"))
+
+
 def main():
     passed, problems = 0, []
     with tempfile.TemporaryDirectory() as folder:
+        for good, told, status, said in mlx_cases(folder):
+            passed += good
+            if not good:
+                problems.append("MLX, %s: exit %d %s" % (told, status, said.strip()[-300:]))
         for kind, (tensors, config) in GOOD.items():
             cases = [("as declared", None)] + list(BAD[kind])
             for _, members in (d for d in DECLARED if d[0] == kind):

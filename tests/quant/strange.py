@@ -692,7 +692,9 @@ def make(number):
         verdict = "refuse"
     if layout is unreadable and broken:
         verdict = "skip"
-    if how == "none" and (rotates or layout in (comfy_mxfp8, comfy_w4a4)
+    single = (broken or "").endswith("_scale_inv cut") and all(
+        t[1] == [1, 1] for n, t in tensors.items() if n == broken[:-4])
+    if how == "none" and (rotates or layout in (comfy_mxfp8, comfy_w4a4) or single
                           or (broken or "").endswith("weight_zeros lost")):
         verdict = "skip"  # nothing in the file tells it from plain codes
     return ("%s, %s%s" % (layout.__name__, how, ", " + broken if broken else ""), tensors, metadata,

@@ -41,6 +41,7 @@ static bool read_declared_sizes(sfti_json *json, uint64_t *sizes, size_t count) 
 /* Text, or an object, in which "params" may hold the rest. False: neither, or no JSON. */
 static bool read_format(sft_span text, sfti_arena *arena, sfti_declared_format *out) {
     sfti_json json;
+    bool inside = false, named = false;
     *out = (sfti_declared_format){ .name = { "", 0 }, .unknown = { "", 0 } };
     sfti_json_begin(&json, text.data, text.len);
     if (sfti_json_next(&json) == SFTI_JSON_STRING) {
@@ -54,12 +55,16 @@ static bool read_format(sft_span text, sfti_arena *arena, sfti_declared_format *
         if (!key.data) return false;
         sfti_json_type type = sfti_json_next(&json);
         bool is_bool = type == SFTI_JSON_TRUE || type == SFTI_JSON_FALSE;
-        if (type == SFTI_JSON_OBJECT && sft_span_equal(key, sft_span_cstr("params"))) continue;
+        if (type == SFTI_JSON_OBJECT && !inside && sft_span_equal(key, sft_span_cstr("params"))) {
+            inside = true;
+            continue;
+        }
         if (type == SFTI_JSON_STRING && sft_span_equal(key, sft_span_cstr("format"))) {
             sft_span name = sfti_json_string(&json, arena);
             if (!name.data) return false;
-            if (out->name.len > 0 && !sft_span_equal(name, out->name)) out->unknown = name;
+            if (named && !sft_span_equal(name, out->name)) out->unknown = name.len ? name : key;
             else out->name = name;
+            named = true;
         } else if (is_bool && sft_span_equal(key, sft_span_cstr("convrot"))) {
             if (type == SFTI_JSON_TRUE) out->rotates = true;
             else out->rotates_not = true;

@@ -92,9 +92,10 @@ bool sfti_torchao_has(const sfti_quant_layout *layout, sft_span object, sfti_are
 
 /* ── quantization_config (method.c) ── */
 
-/* Whether the object tells the bits and the group size of a layer. */
-bool sfti_declared_mlx(const sfti_declared *declared, sft_span layer, sfti_arena *arena,
-                       uint64_t *bits, uint64_t *group);
+/* The bits, 1 to 8, and the group size (0: none is told) of a layer by MLX's object. NULL, or what
+ * is told of it instead. */
+const char *sfti_declared_mlx(const sfti_declared *declared, sft_span layer, sfti_arena *arena,
+                              uint64_t *bits, uint64_t *group);
 /* Whether the object names the module that "M.weight" is of as one that is not quantised. Patterns
  * are not looked at. */
 bool sfti_declared_plain(const sfti_declared *declared, sft_span weight);

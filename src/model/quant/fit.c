@@ -128,8 +128,10 @@ static sft_code find_bits(sfti_quant_fit *f, const uint64_t *told, uint32_t *bit
         sft_span layer = t->name;
         while (layer.len > 0 && layer.data[layer.len - 1] != '.') layer.len--;
         if (layer.len > 0) layer.len--;
-        if (!sfti_declared_mlx(f->search->declared, layer, f->search->arena, &width, &f->group))
-            width = 0;
+        const char *why = sfti_declared_mlx(f->search->declared, layer, f->search->arena, &width,
+                                            &f->group);
+        if (why) return sfti_fit_fail(t, "affine codes of 1 to 8 bits, as a configuration tells "
+                                      "of its layer", why, err);
         f->strict = true;
     }
     if (width < 1 || width > 8)
@@ -347,7 +349,7 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
     uint64_t sizes[2] = { q->rows, q->columns }, blocks[2];
     uint32_t wanted[2] = { how->rows, how->columns };
     bool any = how->rows == SFTI_BLOCK_ANY
-            || (how->columns == SFTI_BLOCK_ANY && !f->format); /* not ComfyUI's of a row */
+            || (how->columns == SFTI_BLOCK_ANY && !f->strict); /* not ComfyUI's of a row, MLX's */
     bool single_number = any && part->bits == unit && is_single(t);
     for (size_t d = 0; d < 2; d++) {
         bool grouped = d == 1 && q->group.tensor;

@@ -281,33 +281,50 @@ static sft_code take_method(sfti_declared *d, sft_span text, const char *fallbac
     return SFT_OK;
 }
 
-bool sfti_declared_mlx(const sfti_declared *declared, sft_span layer, sfti_arena *arena,
-                       uint64_t *bits, uint64_t *group) {
+/* Sizes in an object that the reader is inside of; with a layer's name, only those in its member.
+ * NULL, or why the layer has none. */
+static const char *read_mlx(sfti_json *json, const sft_span *layer, sfti_arena *arena,
+                            uint64_t *sizes) {
+    bool known = false;
+    while (sfti_json_next(json) == SFTI_JSON_KEY) {
+        sft_span key = sfti_json_string(json, arena);
+        if (!key.data) return "no memory for it";
+        sfti_json_type type = sfti_json_next(json);
+        size_t k = sft_span_equal(key, sft_span_cstr("bits")) ? 0
+                 : sft_span_equal(key, sft_span_cstr("group_size")) ? 1 : 2;
+        if (layer && sft_span_equal(key, *layer)) {
+            if (known) return "two";
+            known = true;
+            if (type == SFTI_JSON_FALSE || type == SFTI_JSON_NULL) return "false";
+            uint64_t own[2] = { 0, 0 };
+            const char *why = type == SFTI_JSON_OBJECT ? read_mlx(json, NULL, arena, own) : NULL;
+            if (why) return why;
+            for (k = 0; k < 2; k++)
+                if (own[k]) sizes[k + 2] = own[k];
+        } else if (k < 2) {
+            if (sizes[k]) return "two";
+            if (type != SFTI_JSON_UINT || json->value == 0) return "no number";
+            sizes[k] = json->value;
+        } else if (!layer && sft_span_equal(key, sft_span_cstr("mode"))) {
+            sft_span mode = type == SFTI_JSON_STRING ? sfti_json_string(json, arena) : key;
+            if (!sft_span_equal(mode, sft_span_cstr("affine"))) return "another mode";
+        }
+        (void)sfti_json_skip(json);
+    }
+    return NULL;
+}
+
+const char *sfti_declared_mlx(const sfti_declared *declared, sft_span layer, sfti_arena *arena,
+                              uint64_t *bits, uint64_t *group) {
     sfti_json json;
-    uint32_t inside = 1;
-    *bits = *group = 0;
-    if (!declared->object.data) return false;
+    uint64_t sizes[4] = { 0 }; /* of all, and its own */
+    if (!declared->object.data) return "no configuration";
     sfti_json_begin(&json, declared->object.data, declared->object.len);
     (void)sfti_json_next(&json);
-    while (sfti_json_next(&json) == SFTI_JSON_KEY || json.type == SFTI_JSON_OBJECT_END) {
-        if (json.type == SFTI_JSON_OBJECT_END) {
-            if (inside == 2) break;
-            continue;
-        }
-        sft_span key = sfti_json_string(&json, arena);
-        if (!key.data) return false;
-        sfti_json_type type = sfti_json_next(&json);
-        bool ours = inside == 1 && sft_span_equal(key, layer);
-        if (ours && type == SFTI_JSON_FALSE) return false;
-        if (ours && type == SFTI_JSON_OBJECT) inside = 2;
-        else {
-            bool number = type == SFTI_JSON_UINT;
-            if (number && sft_span_equal(key, sft_span_cstr("bits"))) *bits = json.value;
-            if (number && sft_span_equal(key, sft_span_cstr("group_size"))) *group = json.value;
-            (void)sfti_json_skip(&json);
-        }
-    }
-    return json.type == SFTI_JSON_OBJECT_END || json.type == SFTI_JSON_END;
+    const char *why = read_mlx(&json, &layer, arena, sizes);
+    *bits = sizes[2] ? sizes[2] : sizes[0];
+    *group = sizes[3] ? sizes[3] : sizes[1];
+    return why ? why : *bits < 1 || *bits > 8 ? "another number" : NULL;
 }
 
 /* A text whose member of that name (NULL: all of it) is the object. */

@@ -578,6 +578,7 @@ static void spared_tensors(void **state) {
         { "llama", "lm_head.weight", true },
         { "llama", "model.layers.0.mlp.gate_proj.weight", false },
         { "qwen3-moe", "model.layers.0.mlp.gate.weight", true },
+        { "krea-2", "blocks.3.mlp.gate.weight", false }, /* no router */
     };
     for (size_t i = 0; i < SFTI_COUNT(ours); i++)
         if (!*spared_by(sfti_records_built_in(), ours[i].of, ours[i].name) == ours[i].spared)

@@ -69,14 +69,14 @@ static bool list_set(model_tensors *all, const sft_set *set, const char *compone
     return true;
 }
 
-/* Those of a model whose sets are open, and stay so. */
-static sft_code list_tensors(model_tensors *all, const cli_model *model,
+/* Those of a model whose sets are open, and stay so; only: of it, or what it is shown by. */
+static sft_code list_tensors(model_tensors *all, const cli_model *model, const sft_set *only,
                              const sft_allocator *alloc, sft_error *err) {
-    size_t sets = model->set ? 1 : model->members ? model->count : 0;
+    size_t sets = only ? 1 : model->members ? model->count : 0;
     uint64_t files = 0, count = 0;
     *all = (model_tensors){ .arena.alloc = *alloc };
     for (size_t i = 0; i < sets; i++) {
-        const sft_set *set = model->set ? model->set : model->members[i].set;
+        const sft_set *set = only ? only : model->members[i].set;
         sfti_total_add(&files, sft_set_shard_count(set));
         sfti_total_add(&count, sft_set_tensor_count(set));
     }
@@ -84,8 +84,8 @@ static sft_code list_tensors(model_tensors *all, const cli_model *model,
     all->items = sfti_arena_array(&all->arena, count, sizeof *all->items);
     bool ok = all->files && all->items;
     for (size_t i = 0; ok && i < sets; i++)
-        ok = model->set ? list_set(all, model->set, NULL)
-                        : list_set(all, model->members[i].set, model->members[i].name);
+        ok = only ? list_set(all, only, NULL)
+                  : list_set(all, model->members[i].set, model->members[i].name);
     return ok ? SFT_OK : sfti_fail_memory(err, (size_t)count * sizeof *all->items);
 }
 
@@ -286,6 +286,7 @@ static sft_code put_stats(const model_tensors *all, cli *c, const char *path, sf
     }
     for (size_t i = 0; i < all->file_count; i++) sources[i] = sft_file_source(all->files[i].file);
     if (!cli_parse_threads(c, &job.threads)) code = err->code = SFT_BAD_ARGUMENT;
+    if (c->set.values) job.threads = 1; /* values are computed in their order */
     progress.all = bytes_of(all, 0, all->count);
     for (size_t from = 0; !code && from < all->count; from += most) {
         size_t count = all->count - from < most ? all->count - from : most;
@@ -422,7 +423,10 @@ static sft_code write_model(model_page *page, const cli_model *model) {
     cli *c = page->run->c;
     const sft_allocator *alloc = &c->alloc;
     char cut[CLI_TITLE_SIZE];
-    model_tensors tensors;
+    model_tensors tensors = { .count = 0 };
+    cli_inputs inputs = { .count = 0 };
+    const cli_input *input;
+    sft_set *values = NULL;
     page->arena.alloc = *alloc;
     page->run->pictures.page = html;
     sft_span title = text_stem(cli_name_of(model->path));
@@ -432,7 +436,10 @@ static sft_code write_model(model_page *page, const cli_model *model) {
     memcpy(page->title, title.data, title.len);
     page->title[title.len] = 0;
     html_begin(html, HTML_MODEL, page->run->sink, page->title, alloc, page->err);
-    sft_code code = list_tensors(&tensors, model, alloc, page->err);
+    sft_code code = SFT_OK;
+    if (c->set.values)
+        code = cli_open_operand(c, c->set.model, &inputs, &input, &values, page->err);
+    if (!code) code = list_tensors(&tensors, model, values ? values : model->set, alloc, page->err);
     if (!code)
         code = pictures_of(&page->run->pictures, model, &page->arena, &page->pictures,
                            &page->picture_count, page->err);
@@ -455,6 +462,8 @@ static sft_code write_model(model_page *page, const cli_model *model) {
     }
     sfti_arena_free(&tensors.arena);
     sfti_arena_free(&page->arena);
+    sft_set_close(values);
+    cli_inputs_free(&inputs);
     return code;
 }
 

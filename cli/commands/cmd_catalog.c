@@ -265,6 +265,8 @@ static sft_code check_operands_of(const cli *c, char **operands, size_t count, s
         return cli_usage_error(err, "expected PATH... or --model FILE, found none");
     if (c->set.deep && !c->set.model)
         return cli_usage_error(err, "expected --model FILE with --deep, found none");
+    if (c->set.values && !c->set.model)
+        return cli_usage_error(err, "expected --model FILE with --values, found none");
     if (c->set.model && (c->set.hash || c->set.online || c->set.where.count))
         return cli_usage_error(err, "expected --hash, --online and --where without --model");
     for (size_t i = 0; i < count; i++)
@@ -364,7 +366,7 @@ const cli_command cli_catalog_command = {
     "says which files it takes.\n"
     "--model writes a page about one model instead: tensors as a tree with their sizes and as a "
     "map, of an adapter the ranks by block, and with --deep the statistics of each tensor, norms "
-    "and singular values of an adapter.",
+    "and singular values of an adapter.\n" CLI_VALUES_TEXT,
     CLI_EXAMPLES(
         { "safetensors catalog ~/models -o catalogue.html", "a page of all models in a tree" },
         { "safetensors catalog ~/models -o catalogue.html --force", "bring the page up to date" },
@@ -390,6 +392,7 @@ const cli_command cli_catalog_command = {
           "a page about one model instead: its tensors as a tree and as a map"),
         CLI_ON(0, "deep", deep,
           "with --model: read all data, for statistics of each tensor and norms of LoRA modules"),
+        CLI_VALUES,
         CLI_ON(0, "force", force, "overwrite an existing file"),
         CLI_ON(0, "follow", follow, "replace the target of a symbolic link"),
         CLI_ON(0, "no-sync", no_sync, "do not fsync; a power failure may then lose the result")),

@@ -161,7 +161,7 @@ def untile(numbers, rows, columns):
 def nibbles(data, high):
     data = data.view("u1")
     pair = (data >> 4, data & 15) if high else (data & 15, data >> 4)
-    return np.stack(pair, -1).reshape(*data.shape[:-1], -1)
+    return np.stack(pair, -1).reshape(*data.shape[:-1], 2 * data.shape[-1])
 
 
 def unpack(words, bits, count):

@@ -146,7 +146,7 @@ def packs(kind):
                 else more.reshape(())
             with np.errstate(all="ignore"):
                 numbers = (numbers / more if kind == "nvfp4" else numbers * more).astype("f4")
-        m.out[base] = (product(values, numbers), True)
+        m.out[base] = (product(values, numbers).reshape(values.shape), True)
     return run
 
 

@@ -78,6 +78,16 @@ def test_one_model(models, page):
         st.catalog([models / "a.safetensors"] * 2, page, model=True, overwrite=True)
 
 
+def test_values_of_one_model(tmp_path, page):
+    """Of quantised tensors: 2 codes of 1, and the scale 0.25."""
+    model = tmp_path / "quantised.safetensors"
+    model.write_bytes(pack({"w.weight": ("F8_E4M3", [1, 2], b"\x38\x38"),
+                            "w.weight_scale": ("F32", [], b"\0\0\x80\x3e")}))
+    for values, most in ((False, "[1,0.25]"), (True, "[0.25]")):
+        st.catalog(model, page, model=True, deep=True, values=values, overwrite=True)
+        assert '"max":%s,' % most in page.read_text("utf-8")
+
+
 def test_an_unreadable_model_is_in_the_page(models, page):
     (models / "c.safetensors").write_bytes(pack({"x": ("F32", [2], bytes(8))})[:-3])
     made = st.catalog(models, page)
@@ -131,7 +141,8 @@ def test_no_model_that_matches(models, page):
 
 
 @pytest.mark.parametrize("options", [
-    {"where": "no.such.field=1"}, {"hash": "md5"}, {"embed": -1}, {"deep": True}])
+    {"where": "no.such.field=1"}, {"hash": "md5"}, {"embed": -1}, {"deep": True},
+    {"values": True}])
 def test_refused_arguments(models, page, options):
     with pytest.raises(ValueError, match="expected|unknown"):
         st.catalog(models, page, **options)

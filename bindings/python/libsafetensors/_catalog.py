@@ -13,12 +13,13 @@ __all__ = ["catalog"]
 def catalog(folders: Path | Iterable[Path], output: Path, *, title: str | None = None,
             embed: bool | int | None = None, where: str | Iterable[str] = (),
             hash: str | Iterable[str] | None = None, online: bool = False, model: bool = False,
-            deep: bool = False, overwrite: bool = False) -> CatalogResult:
+            deep: bool = False, values: bool = False, overwrite: bool = False) -> CatalogResult:
     """Writes an HTML page of the models below folders, to be opened in a browser: it needs no
     server and no network (docs/catalogue.md). Runs the command of this package.
 
     folders: folders and files, or with model=True one model, whose tensors the page then shows;
-    deep, of that, also reads the data, for statistics. title: of the page. embed: put pictures of
+    deep, of that, also reads the data, for statistics; values: of quantised tensors, the values
+    that they stand for, as of open(). title: of the page. embed: put pictures of
     up to 64 KiB (True), or that many, into the page. where: "kind=adapter" and other conditions
     as for "safetensors find --where". hash: digests to compute, as for hash(); models with the
     same are marked as copies. online: ask CivitAI about the models, which sends it their digests.
@@ -39,7 +40,8 @@ def catalog(folders: Path | Iterable[Path], output: Path, *, title: str | None =
     words.extend("--where=%s" % condition for condition in listed(where))
     if hash is not None:
         words.append("--hash=" + ",".join(listed(hash)))
-    for name, given in (("online", online), ("deep", deep), ("force", overwrite)):
+    for name, given in (("online", online), ("deep", deep), ("values", values),
+                        ("force", overwrite)):
         words.extend(["--" + name] * given)
     if model and len(paths) != 1:
         raise ValueError("folders: expected one model, found %d" % len(paths))

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 static char text[4 << 20];
+const unsigned char sfti_built_in_text[] = { 0 }; /* no row here is read from it */
 
 static void put_numbers(FILE *out, const char *type, const char *name, const void *numbers,
                         size_t each, size_t count) {
@@ -43,10 +44,12 @@ static void put_lines(FILE *out, const sfti_fit_lines *cut) {
     fprintf(out, "static const sfti_fit_line made_lines[] = {\n");
     for (size_t i = 0; i < cut->count; i++) {
         const sfti_fit_line *one = &cut->lines[i];
-        fprintf(out, "    { %lluu, { %lluu, %lluu }, %d, %d, %d, %d },\n",
-                (unsigned long long)one->begins, (unsigned long long)one->sizes[0],
-                (unsigned long long)one->sizes[1], one->at, one->len,
-                one->row, one->model);
+        fprintf(out, "    { {");
+        for (size_t b = 0; b < SFTI_FIT_BEGINS; b++)
+            fprintf(out, " %lluu,", (unsigned long long)one->begins[b]);
+        fprintf(out, " }, { %lluu, %lluu }, %d, %d, %d, %d },\n",
+                (unsigned long long)one->sizes[0], (unsigned long long)one->sizes[1], one->at,
+                one->len, one->row, one->model);
     }
     fprintf(out, "};\nstatic const sfti_fit_base made_models[] = {\n");
     for (size_t i = 0; i < cut->model_count; i++)
@@ -62,13 +65,12 @@ static void put_rows(FILE *out, const sfti_records *records) {
     static uint32_t bits[SFTI_MADE_KEY_BITS / 32];
     size_t count = 0;
     put_records(out, records);
-    fprintf(out, "static const sfti_made_row made_rows[] = {\n");
+    fprintf(out, "static const sfti_record_row made_rows[] = {\n");
     for (size_t i = 0; i < records->row_count; i++) {
         const sfti_record_row *row = &records->rows[i];
-        fprintf(out, "    { %ld, %lu, %lu, %d, %d, %d, %d, %d, %d },\n", (long)(row->at - text),
-                (unsigned long)row->firsts, (unsigned long)row->len, row->record, row->next,
-                row->kind, row->word, row->sub, row->trust);
-        if (row->len > UINT16_MAX) fprintf(out, "#error a row of more than 65,535 bytes\n");
+        fprintf(out, "    { 0, %ld, %lu, %d, %d, %d, %d, %d, %d, 0, %lu },\n",
+                (long)(row->at - text), (unsigned long)row->len, row->record, row->next,
+                row->kind, row->word, row->sub, row->trust, (unsigned long)row->firsts);
     }
     fprintf(out, "};\n");
     for (size_t t = 0; t < SFTI_TABLES; t++)

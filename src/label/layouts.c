@@ -25,16 +25,21 @@ static const char *const slot_words[SFTI_ADAPTER_TYPES] = {
 
 /* The other tensor of a pair has a row, too: "down,up", unless the row tells. */
 static void read_suffix(const sfti_record_row *from) {
-    sft_span rest = sfti_row_text(from), type, role, other, slots, axes[2], word;
+    enum { PAIR, RANK, AXIS_IN, METHOD, SLOT, WORDS };
+    static const char *const words[WORDS] = { "pair", "rank", "in", "method", "slot" };
+    sft_span rest = sfti_row_text(from), type, role, word, told[WORDS] = { 0 };
     if (!sfti_next_said(&rest, &type) || !sfti_next_said(&rest, &role)) return;
-    bool pair = sfti_row_has(from, "pair", &other), had_rank = sfti_row_has(from, "rank", &axes[0]);
-    bool had_in = sfti_row_has(from, "in", &axes[1]);
-    if (!pair) (void)sfti_row_has(from, "method", &other);
-    if (!sfti_row_has(from, "slot", &slots) && pair) slots = sft_span_cstr("down,up");
+    sft_span items = rest;
+    for (sfti_item item; sfti_next_item(&items, &item);)
+        for (size_t i = 0; item.name.len > 0 && i < WORDS; i++)
+            if (sfti_is(item.name, words[i])) told[i] = item.value;
+    bool pair = told[PAIR].len > 0;
+    const sft_span other = told[pair ? PAIR : METHOD];
+    sft_span slots = pair && !told[SLOT].data ? sft_span_cstr("down,up") : told[SLOT];
     sfti_suffix row = { .type = sfti_number_among(SFTI_ADAPTER_TYPE_NAMES, type),
                         .role = (sfti_role)sfti_number_among("part first alpha dora shared", role),
-                        .rank = (uint8_t)(had_rank ? *axes[0].data - '0' : 0),
-                        .in = (uint8_t)(had_in ? *axes[1].data - '0' : 0) };
+                        .rank = (uint8_t)(told[RANK].len ? *told[RANK].data - '0' : 0),
+                        .in = (uint8_t)(told[AXIS_IN].len ? *told[AXIS_IN].data - '0' : 0) };
     if (other.len < SFTI_ADAPTER_NAME) memcpy(row.other, other.data, other.len);
     while (suffix_count < SFTI_COUNT(suffix_rows)) {
         if (!sfti_next_said(&rest, &row.end)) {

@@ -55,8 +55,12 @@ typedef enum sfti_table_id {
     SFTI_TABLES
 } sfti_table_id;
 
+extern const unsigned char sfti_built_in_text[]; /* made by cmake/records.cmake */
+
 typedef struct sfti_record_row {
-    const char *at;  /* behind the word and what is told below, to the row's end */
+    const char *at;  /* behind the word and what is told below, to the row's end; private */
+    uint32_t made;   /* where at is NULL, of the records that were read when the library was built:
+                        its place in their text */
     uint32_t len;
     uint16_t record;
     uint16_t next;   /* private */
@@ -215,7 +219,8 @@ sft_span sfti_row_word(const sfti_record_row *row);
 bool sfti_row_has(const sfti_record_row *row, const char *name, sft_span *value);
 /* Behind its word; empty of NULL. */
 static inline sft_span sfti_row_text(const sfti_record_row *row) {
-    return row ? (sft_span){ row->at, row->len } : (sft_span){ "", 0 };
+    if (!row) return (sft_span){ "", 0 };
+    return (sft_span){ row->at ? row->at : (const char *)sfti_built_in_text + row->made, row->len };
 }
 /* "variant NAME: clauses" */
 sft_span sfti_row_name(const sfti_record_row *row, sft_span *clauses);

@@ -78,7 +78,8 @@ const char *sfti_records_place(const sfti_records *records, const char *at, size
 
 /* What was read of it before its clauses stands in the line of its word, or above that. */
 sft_span sfti_row_written(const sfti_records *records, const sfti_record_row *row) {
-    const char *begin = records->texts[row->text].text.data, *at = row->at, *end = at + row->len;
+    const char *begin = records->texts[row->text].text.data, *at = sfti_row_text(row).data;
+    const char *end = at + row->len;
     sft_span word = sfti_word_rows[row->word].word;
     for (bool found = false; !found && at > begin;) {
         for (at--; at > begin && at[-1] != '\n';) at--;

@@ -10,7 +10,6 @@
 #define BUILT_IN_BYTES ((size_t)1 << 20)
 
 /* Made by cmake/records.cmake. */
-extern const unsigned char sfti_built_in_text[];
 extern const size_t sfti_built_in_size, sfti_built_in_lines;
 
 static bool is_read;
@@ -36,14 +35,8 @@ static const sfti_records *made_built_in(sfti_arena *arena, const sfti_records_t
     const char *data = text->text.data;
     sfti_records *out = sfti_arena_take(arena, sizeof *out);
     sfti_records_text *texts = sfti_arena_take(arena, sizeof *texts);
-    sfti_record_row *rows = sfti_arena_array(arena, made->row_count, sizeof *rows);
     sfti_record *records = sfti_arena_array(arena, made->record_count, sizeof *records);
-    if (!out || !texts || !rows || !records) return NULL;
-    for (size_t i = 0; i < made->row_count; i++) {
-        const sfti_made_row *row = &made->rows[i];
-        rows[i] = (sfti_record_row){ data + row->at, row->len, row->record, row->next, row->kind,
-                                     row->word, row->sub, row->trust, 0, row->firsts };
-    }
+    if (!out || !texts || !records) return NULL;
     for (size_t i = 0; i < made->record_count; i++) {
         const sfti_made_record *one = &made->records[i];
         records[i] = (sfti_record){ one->id == UINT32_MAX ? NULL : made->ids + one->id,
@@ -53,10 +46,10 @@ static const sfti_records *made_built_in(sfti_arena *arena, const sfti_records_t
                                     one->first, one->count };
     }
     *texts = *text;
-    *out = (sfti_records){ .records = records, .rows = rows, .record_count = made->record_count,
-                           .row_count = made->row_count, .slots = made->slots,
-                           .slot_mask = made->slot_mask, .sources = &source, .texts = texts,
-                           .text_count = 1 };
+    *out = (sfti_records){ .records = records, .rows = (void *)(uintptr_t)made->rows,
+                           .record_count = made->record_count, .row_count = made->row_count,
+                           .slots = made->slots, .slot_mask = made->slot_mask, .sources = &source,
+                           .texts = texts, .text_count = 1 };
     memcpy(out->heads, made->heads, sizeof out->heads);
     memcpy(out->table_counts, made->table_counts, sizeof out->table_counts);
     for (size_t t = 0, at = 0; t < SFTI_TABLES; at += made->table_counts[t++])

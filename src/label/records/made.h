@@ -5,13 +5,6 @@
 
 #include "label/records/read.h"
 
-typedef struct sfti_made_row { /* as in sfti_record_row, but for at */
-    uint32_t at; /* in the text */
-    uint32_t firsts;
-    uint16_t len, record, next, kind;
-    uint8_t word, sub, trust;
-} sfti_made_row;
-
 typedef struct sfti_made_record {
     uint32_t id;     /* in ids, with a NUL behind it; UINT32_MAX: it has none */
     uint32_t label;  /* in the text */
@@ -38,7 +31,7 @@ void sfti_made_key_bits(const sfti_records *records, uint32_t bits[SFTI_MADE_KEY
  * and reads its text. */
 typedef struct sfti_made {
     const sfti_made_record *records;
-    const sfti_made_row *rows;
+    const sfti_record_row *rows; /* their at is NULL */
     const char *ids;
     const uint32_t *slots;
     const uint16_t *tables;

@@ -13,7 +13,7 @@ typedef struct sfti_sized {
     uint64_t in, out, hash; /* hash: of the form's text, in the first */
     uint64_t have[2];
     uint8_t (*numbers)[SFTI_SIZED_SLOTS];
-    size_t count;
+    size_t count, cap; /* cap: of numbers */
     struct sfti_cover *covers;
     bool folded;
 } sfti_sized;
@@ -62,8 +62,9 @@ static inline uint64_t sfti_count_bits(const uint64_t bits[2]) {
 /* ── Rows "modules" as lines (fitting_lines.c) ── */
 
 /* A line, and those that go on with it. */
+#define SFTI_FIT_BEGINS 2
 typedef struct sfti_fit_line {
-    uint64_t begins; /* sfti_fit_bit of how the names of its modules begin */
+    uint64_t begins[SFTI_FIT_BEGINS]; /* bits of how the names of its modules begin */
     uint64_t sizes[2]; /* bits of what the modules' sizes may be */
     uint16_t at, len; /* in the text of the row, which has less than 64 KiB */
     uint16_t row, model;
@@ -97,6 +98,9 @@ static inline uint32_t sfti_fit_place(uint64_t hash) {
 }
 static inline uint64_t sfti_fit_bit(uint64_t hash) {
     return UINT64_C(1) << sfti_fit_place(hash) % 64;
+}
+static inline void sfti_fit_begins_put(uint64_t begins[SFTI_FIT_BEGINS], uint64_t hash) {
+    begins[sfti_fit_place(hash) / 64 % SFTI_FIT_BEGINS] |= sfti_fit_bit(hash);
 }
 
 typedef struct sfti_fit_sizes { uint64_t out, in, kernel; } sfti_fit_sizes;

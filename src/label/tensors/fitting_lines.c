@@ -9,22 +9,38 @@
 
 #include <string.h>
 
-/* How a name begins: up to the last dot or "_" before a number or braces, or the first, or,
- * without any, as a whole. */
-static uint64_t begin_bit(sft_span word, bool only_first) {
+/* The "#" that stands in forms for a number, or for braces that hold numbers alone: how long it is
+ * in the word, 0 where there is none. */
+static size_t number_len(sft_span word) {
+    size_t i = 0;
+    unsigned value = 0;
+    if (word.len > 0 && *word.data == '{') {
+        do i++;
+        while (i < word.len && (sfti_lex_digit(word.data[i]) || strchr(",-", word.data[i])));
+        if (i == word.len || word.data[i++] != '}') return 0;
+    } else {
+        for (; i < word.len && i < 3 && sfti_lex_digit(word.data[i]); i++)
+            value = value * 10 + (unsigned)(word.data[i] - '0');
+    }
+    return value < 128 && i < word.len && (word.data[i] == '.' || word.data[i] == '_') ? i : 0;
+}
+
+/* Notes how a name begins: up to the last dot or "_" before what may be several texts, or, without
+ * any, as a whole. */
+static void put_begin(sfti_fit_line *line, sft_span word) {
     uint64_t hash = 0, part = 0;
     bool begins = true, any = false;
-    size_t i = 0;
-    for (; i < word.len && word.data[i] != '{' && word.data[i] != '['; i++) {
-        if (begins && sfti_lex_digit(word.data[i])) break;
-        begins = word.data[i] == '.' || word.data[i] == '_';
-        hash = sfti_fit_hash(hash, word.data[i]);
-        if (!begins) continue;
-        if (only_first) return sfti_fit_bit(hash);
-        part = hash, any = true;
+    for (; word.len > 0 && *word.data != '['; word = sfti_from(word, 1)) {
+        size_t number = begins ? number_len(word) : 0;
+        if (*word.data == '{' && number == 0) break;
+        if (number > 0) word = sfti_from(word, number - 1);
+        begins = *word.data == '.' || *word.data == '_';
+        hash = sfti_fit_hash(hash, number > 0 ? '#' : *word.data);
+        if (begins) part = hash, any = true;
     }
-    if (any) return sfti_fit_bit(part);
-    return i > 0 && i < word.len && word.data[i] == '[' ? sfti_fit_bit(hash) : UINT64_MAX;
+    if (!any && hash != 0 && word.len > 0 && *word.data == '[') part = hash, any = true;
+    if (any) sfti_fit_begins_put(line->begins, part);
+    else memset(line->begins, 0xFF, sizeof line->begins);
 }
 
 size_t sfti_fit_read_sizes(sft_span word, sfti_fit_sizes *sizes) {
@@ -64,7 +80,7 @@ static void cut_words(sfti_fit_line *line, sft_span text, bool *behind) {
         bool begins = word.data[word.len - 1] == '.';
         if (first && begins) *behind = true;
         if (begins || (!*behind && word.data[word.len - 1] == ']'))
-            line->begins |= begin_bit(word, !begins);
+            put_begin(line, word);
         if (!begins) put_sizes(line, word);
         first = false;
     }
@@ -124,7 +140,7 @@ static void find_heirs(cut_lines *cut) {
 /* Those of a row; false when out of memory. */
 static bool put_lines(cut_lines *cut, const sfti_record_row *row, uint16_t model) {
     sfti_fit_lines *out = cut->out;
-    const char *at = row->at, *end = at + row->len;
+    const char *text = sfti_row_text(row).data, *at = text, *end = at + row->len;
     bool behind = false;
     for (sfti_fit_line *last = NULL; at < end;) {
         const char *stop = sfti_row_line_end(at, (size_t)(end - at));
@@ -135,14 +151,15 @@ static bool put_lines(cut_lines *cut, const sfti_record_row *row, uint16_t model
             if (!last) return false;
             cut->lines = last;
             last += out->count++;
-            *last = (sfti_fit_line){ .at = (uint16_t)(at - row->at), .model = model,
+            *last = (sfti_fit_line){ .at = (uint16_t)(at - text), .model = model,
                                      .row = (uint16_t)(row - cut->records->rows) };
-            if (!cut->bits) last->begins = last->sizes[0] = last->sizes[1] = UINT64_MAX;
+            if (!cut->bits) memset(last->begins, 0xFF, sizeof last->begins);
+            if (!cut->bits) last->sizes[0] = last->sizes[1] = UINT64_MAX;
             behind = false;
         }
         if (at < stop) {
             if (cut->bits) cut_words(last, (sft_span){ at, (size_t)(stop - at) }, &behind);
-            last->len = (uint16_t)(stop - row->at - last->at);
+            last->len = (uint16_t)(stop - text - last->at);
         }
         at = stop + 1;
     }

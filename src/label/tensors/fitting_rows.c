@@ -44,7 +44,7 @@ typedef struct fit_reader {
     size_t begin_count, kept_count;
     uint64_t beginnings[FIT_BEGINNINGS / 64]; /* of forms, up to each "_" */
     uint64_t initials[4];                     /* first bytes of forms */
-    uint64_t line_begins, line_sizes[2];      /* as of lines */
+    uint64_t line_begins[SFTI_FIT_BEGINS], line_sizes[2]; /* as of lines */
     uint64_t sizes[SFTI_FIT_SIZES / 64];      /* of modules */
     bool any_size;                            /* some are not to be seen */
     bool no_size;                             /* nor asked */
@@ -59,15 +59,11 @@ typedef struct fit_reader {
 
 /* ── Modules of the adapter ── */
 
-static sfti_sized *new_sized(sfti_forms *forms, sfti_form *form, const sfti_module *module,
-                             size_t slots) {
+static sfti_sized *new_sized(sfti_forms *forms, sfti_form *form, const sfti_module *module) {
     sfti_sized *one = sfti_info_take(forms->info, sizeof *one);
     if (!one) return NULL;
     *one = (sfti_sized){ .next = form->sized, .in = module->in, .out = module->out,
                          .folded = module->folded };
-    if (slots > 1)
-        one->numbers = sfti_info_take(forms->info, SFTI_SIZED_MODULES * sizeof *one->numbers);
-    if (slots > 1 && !one->numbers) return NULL;
     form->sized = one;
     return one;
 }
@@ -88,8 +84,17 @@ void sfti_fitting_put(sfti_forms *forms, sfti_form *form, const sfti_module *mod
         forms->beyond += module->in > 0 && module->out > 0;
         return;
     }
-    if (!one) one = new_sized(forms, form, module, slots);
+    if (!one) one = new_sized(forms, form, module);
     if (!one) return;
+    if (slots > 1) {
+        void *all = sfti_arena_grow(&forms->info->arena, one->numbers, one->count, 1, &one->cap,
+                                    sizeof *one->numbers);
+        if (!all) {
+            forms->info->code = SFT_OUT_OF_MEMORY;
+            return;
+        }
+        one->numbers = all;
+    }
     size_t at = slots == 1 ? (size_t)numbers[0] : slots == 0 ? 0 : one->count;
     for (size_t i = 0; slots > 1 && i < slots; i++) one->numbers[at][i] = (uint8_t)numbers[i];
     one->have[at / 64] |= UINT64_C(1) << at % 64;
@@ -260,21 +265,19 @@ static void index_forms(fit_reader *r) {
     for (size_t i = 0; i < r->forms->count; i++) {
         const sfti_form *form = &r->forms->forms[i];
         fit_state state = { .power = 1 };
-        bool whole = true;  /* no "_" was seen */
-        bool plain = true;  /* nor a number */
+        bool whole = true; /* no "_" was seen */
         if (form->part != SFTI_PART_MAIN || !form->sized || form->text.len == 0) continue;
         const uint8_t initial = (uint8_t)form->text.data[0];
         r->initials[initial / 64] |= UINT64_C(1) << initial % 64;
         for (size_t k = 0; k < form->text.len; k++) {
             add_char(&state, form->text.data[k]);
-            plain = plain && form->text.data[k] != '#';
             if (form->text.data[k] != '_') continue;
             whole = false;
-            if (plain) r->line_begins |= sfti_fit_bit(state.hash);
+            sfti_fit_begins_put(r->line_begins, state.hash);
             uint32_t place = sfti_fit_place(state.hash) % FIT_BEGINNINGS;
             r->beginnings[place / 64] |= UINT64_C(1) << place % 64;
         }
-        if (whole) r->line_begins |= sfti_fit_bit(state.hash);
+        if (whole) sfti_fit_begins_put(r->line_begins, state.hash);
         uint32_t at = sfti_fit_place(state.hash) % FIT_SETS;
         while (r->table[at]) at = (at + 1) % FIT_SETS;
         r->table[at] = (uint16_t)(i + 1);
@@ -415,7 +418,7 @@ static void read_lines_of(fit_reader *r, const sfti_fit_line *line) {
     bool begins = false;
     r->model = line->model;
     r->row = &r->forms->info->records->rows[line->row];
-    const char *at = r->row->at + line->at, *end = at + line->len;
+    const char *at = sfti_row_text(r->row).data + line->at, *end = at + line->len;
     r->begins[0].hash = r->begins[0].count = 0;
     r->begins[0].power = r->begin_count = 1;
     r->line_count = 0;
@@ -470,6 +473,10 @@ void sfti_fitting_read(const sfti_forms *forms, bool any_size, const char *kin,
         if (kin && !(out->fits[line->model / 64] >> line->model % 64 & 1)) continue;
         bool sizes = r->any_size || (line->sizes[0] & r->line_sizes[0])
                   || (line->sizes[1] & r->line_sizes[1]);
-        if (sizes && line->begins & r->line_begins) read_lines_of(r, line);
+        for (size_t b = 0; sizes && b < SFTI_FIT_BEGINS; b++) {
+            if (!(line->begins[b] & r->line_begins[b])) continue;
+            read_lines_of(r, line);
+            break;
+        }
     }
 }

@@ -35,7 +35,7 @@ static void every_row(void **state) {
              (row = sfti_record_row_of(records, of, SFTI_KEY, row)); at++) {
             const sfti_row *read = &all[i]->made->rows[at];
             if (at == all[i]->made->row_count || !sfti_is(sfti_row_word(row), read->pattern))
-                fail_msg("keys %s: row %.*s", all[i]->id, (int)row->len, row->at);
+                fail_msg("keys %s: row %.*s", all[i]->id, (int)row->len, sfti_row_text(row).data);
             assert_non_null(read->take);
             assert_true(read->trust >= 0 && read->trust <= 100);
             assert_true(!read->word || *read->word);

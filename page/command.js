@@ -28,8 +28,8 @@ const DTYPES = ['BF16', 'F16', 'F32', 'fp8', 'int8', 'mxfp8', 'nvfp4'];
 export const VERBS = {
     mv: { label: 'Move', says: 'Into a folder, with sidecars and pictures. mv --undo takes it back.', dry: true, fields: [['folder', 'Folder', 'attic/']],
         words: ({ folder }) => folder ? [['mv'], [folderWord(folder)]] : 'Which folder?' },
-    sort: { label: 'Sort', says: 'Each to a path made of its facts, below the folder that it lies in.', dry: true, fields: [['pattern', 'Pattern', '{base_model}/{name|stem}']],
-        words: ({ pattern }) => [['mv'], ['--to', pattern || '{base_model}/{name|stem}']] },
+    sort: { label: 'Sort', says: 'Each to a path made of its facts, below the folder that it lies in.', dry: true, fields: [['pattern', 'Pattern', '{base_model|architecture}/{name|stem}']],
+        words: ({ pattern }) => [['mv'], ['--to', pattern || '{base_model|architecture}/{name|stem}']] },
     note: { label: 'Note', says: 'Facts of your own, in a small file beside each model.', dry: true,
         fields: [['rating', 'Rating', ['', '5', '4', '3', '2', '1', '0']], ['favourite', 'Favourite', ['', 'yes', 'no']], ['tags', 'Add tags', 'style, portrait'], ['note', 'Note', '']],
         words({ rating, favourite, tags, note }) {

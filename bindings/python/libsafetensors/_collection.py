@@ -257,7 +257,7 @@ def mv(models: Models, target: Path | None = None, *, to: str | None = None, whe
        progress: Progress = None) -> tuple[Moved, ...]:
     """Moves or renames models with everything that is their own, as "safetensors mv": shards,
     index, sidecars and pictures. target: a folder, or a new name of one model. to: instead, a path
-    for each model of facts in braces, "{base_model}/{name|stem}". Nothing is overwritten; each model
+    for each model of facts in braces, "{base_model|architecture}/{name|stem}". Nothing is overwritten; each model
     moves whole or not at all. number: put numbers behind names that are taken. copy, link: instead
     of moving. The command's --undo takes the last run back.
 

@@ -432,7 +432,8 @@ const cli_command cli_mv_command = {
     "as a whole.\n"
     "With --to, each model that is named or found goes to a path made of its facts, below the "
     "folder that was searched: {base_model}, {kind}, {name} and all other fields of info -f; "
-    "{name|stem} is the first that is known, stem being the name that the file has. Text between "
+    "{name|stem} is the first that is known, stem being the name that the file has, and "
+    "{base_model|architecture} what tensors tell where nobody says the base model. Text between "
     "braces is written only beside a value: {name}{ - version_name}. Facts that are not sure "
     "(trust below 60) count as unknown. A folder of which nothing is known is named by --unknown; "
     "a file of which nothing is known keeps its name. Names are made such that every system takes "
@@ -445,8 +446,9 @@ const cli_command cli_mv_command = {
     CLI_EXAMPLES(
         { "safetensors mv neon.safetensors ~/models/loras/", "with sidecars and pictures" },
         { "safetensors mv neon.safetensors 'Neon City.safetensors'", "a new name for all of them" },
-        { "safetensors mv -r ~/models/loras --to '{base_model}/{name|stem}{ - version_name}' "
-          "--dry-run", "what would sorting by base model do?" }),
+        { "safetensors mv -r ~/models/loras --to "
+          "'{base_model|architecture}/{name|stem}{ - version_name}' --dry-run",
+          "what would sorting by base model do?" }),
     { CLI_OPTIONS(
         CLI_TAKES(0, "to", "PATTERN", place,
           "a path for each model, of facts in braces, below the folder that was searched"),

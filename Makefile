@@ -33,6 +33,7 @@
 #   make merge-oracles       tests/merge/cases.safetensors made anew by mergekit, and compared
 #   make layout-oracles      tests/layout made anew by diffusers' converters (docs/layouts.md)
 #   make zoo-score           how info names them; the table of docs/accuracy.md
+#   make figures             fails where a measured table is older than the sources that it measures
 #   make release-rehearsal   every target here once, on one commit; goes on where it was stopped
 #   make docs                docs/cli.md, the pictures and outputs in documents made anew; build/site
 #   make coverage            lines and branches, per folder
@@ -67,7 +68,7 @@ BUNDLE := $(if $(filter command line,$(origin NAME)),$(NAME),safetensors)
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
 .PHONY: windows all demo screenshots build check test python tsan-python bench-python bench-eager bench-dataset bench-loaders asan msan tsan m32 s390x aarch64 conformance kill \
-        writers fuzz bench release-rehearsal coverage install bundle clean setup-build setup-test setup-bench setup-cross setup-windows \
+        writers fuzz bench release-rehearsal figures coverage install bundle clean setup-build setup-test setup-bench setup-cross setup-windows \
         setup-abi abi abi-baseline \
         deb deb-test dist dist-test manifests test-packages \
         test-spark test-spark-all test-long test-engines test-browsers test-desktop bench-catalog zoo oracles quant-oracles layout-oracles merge-oracles zoo-score docs
@@ -208,6 +209,9 @@ fuzz: setup-build setup-test
 	@cmake --preset fuzz --log-level=WARNING >/dev/null
 	@cmake --build --preset fuzz
 	@tools/python.sh fuzz/run.py --seconds $(SECONDS_)
+
+figures:
+	@tests/figures.py --strict
 
 release-rehearsal:
 	@tools/rehearsal.py

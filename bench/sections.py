@@ -1,11 +1,13 @@
 """What the benches have in common as programs: options, sections one after the other, --write."""
 import argparse
 import os
+import sys
 import time
 
 from contest import machine, put
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PAGE = os.path.join(ROOT, "docs", "measured.md")
 
 
 def options(doc, sections, data, repeats, part=False, cpu=False, more=()):
@@ -15,7 +17,7 @@ def options(doc, sections, data, repeats, part=False, cpu=False, more=()):
     parser.add_argument("--only", default=",".join(sections))
     parser.add_argument("--repeats", type=int, default=repeats)
     parser.add_argument("--data", default=os.path.join(ROOT, "build", "bench", data))
-    parser.add_argument("--write", nargs="?", const=os.path.join(ROOT, "docs", "measured.md"))
+    parser.add_argument("--write", nargs="?", const=PAGE)
     if part:
         parser.add_argument("--part", type=float, default=1.0)
     if cpu:
@@ -49,6 +51,10 @@ def publish(args, script, name, text, cpu=False, beside=None):
             time.strftime("%Y-%m-%d"), machine(), ", with " + beside if beside else "", script,
             name, " --cpu" * cpu, " (processor time)" * cpu)
         put(args.write, marker, origin + text)
+        if args.write == PAGE: # on HEAD: what is not committed is no place to measure
+            sys.path.insert(0, os.path.join(ROOT, "tests"))
+            import figures
+            figures.stamp(marker)
 
 
 def load_since(before):

@@ -95,6 +95,7 @@ SUITES = [
     ("exports", "check test", 600, [PY, "tests/exports.py"], "tests/exports.py"),
     ("abi", "check test", 600, [PY, "tests/abi/run.py"], "tests/abi/run.py"),
     ("docs", "check test", 600, [PY, "tests/docs.py"], "tests/docs.py"),
+    ("figures", "check test", 600, [PY, "tests/figures.py"], "tests/figures.py"),
     ("front", "check test", 600, [PY, "tests/front.py"], "tests/front.py"),
     ("unit", "check test asan asan-short tsan coverage windows", 600, [PY, "tests/unit.py", "unit"], "tests/unit.py"),
     ("unit-bundle", "test asan", 600, [PY, "tests/unit.py", "unit-bundle"], "tests/unit.py"),

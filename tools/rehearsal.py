@@ -31,7 +31,7 @@ test test-long asan msan tsan tsan-python m32 s390x aarch64 coverage kill writer
 windows-test windows-python-test macos-test wheels wheels-test deb-test dist dist-test test-packages
 test-browsers test-desktop test-spark-all test-engines conformance
 oracles quant-oracles adapter-oracles layout-oracles merge-oracles zoo-score
-fuzz bench
+fuzz bench figures
 """.split()
 MORE = {"fuzz": ["SECONDS=14400"]}  # 10^7 inputs a harness for those that read strangers' bytes
 LINE = re.compile(r"^.*\d+ passed.*$", re.M)

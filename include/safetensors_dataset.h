@@ -347,6 +347,7 @@ typedef struct sft_dataset_shard {
     const char *name;
     uint64_t bytes, samples, valid_samples, first_sample, tensors, shadowed;
     const char *sha256; /* hex, or NULL */
+    uint64_t deleted; /* of its rows; in KV mode of its tensors */
 } sft_dataset_shard;
 
 /* Open a dataset. storage must outlive it. SFT_MANIFEST_MISSING, SFT_MANIFEST_TYPE;
@@ -372,6 +373,7 @@ SFT_API void sft_dataset_close(sft_dataset *dataset);
 SFT_API sft_span sft_dataset_manifest(const sft_dataset *dataset);
 /* The mode; 0 if the manifest does not say (a connector's). @since 0.2 */
 SFT_API sft_dataset_mode sft_dataset_get_mode(const sft_dataset *dataset);
+/* Rows, without deleted and replaced ones, with those of padding. @since 0.1 */
 SFT_API uint64_t sft_dataset_samples(const sft_dataset *dataset);
 SFT_API size_t sft_dataset_shard_count(const sft_dataset *dataset);
 /* In the order of samples; NULL if i is out of range. @since 0.1 */
@@ -383,7 +385,13 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_shard_open(const sft_dataset *dataset
                                                       const sft_open_options *options,
                                                       sft_file **out, sft_error *err);
 
-/* Which tensors of a dataset a later shard has again. Immutable. @since 0.2 */
+/* Which rows of a shard are deleted: a bit for each row, with those of padding, the lowest bit of a
+ * byte first; in KV mode for each of its tensors, by name. Empty: none. Lives as long as the
+ * dataset. @since 0.2 */
+SFT_API sft_span sft_dataset_shard_mask(const sft_dataset *dataset, size_t i);
+
+/* Which tensors of a dataset a later shard has again, or in KV mode are deleted. Immutable.
+ * @since 0.2 */
 typedef struct sft_dataset_replaced sft_dataset_replaced;
 
 /* Find them; if the manifest says that there are any, by reading the headers of all shards, opened
@@ -393,9 +401,13 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_find_replaced(const sft_dataset *data
                                                          const sft_open_options *open,
                                                          sft_dataset_replaced **out,
                                                          sft_error *err);
-/* Whether a tensor, by its number in the file of shard i, is among them. @since 0.2 */
+/* Whether a tensor, by its number in the file of shard i, is replaced. @since 0.2 */
 SFT_API bool sft_dataset_is_replaced(const sft_dataset_replaced *replaced, size_t shard,
                                      size_t tensor);
+/* Whether it is of a deleted row; then it does not count as replaced. False in batch mode.
+ * @since 0.2 */
+SFT_API bool sft_dataset_is_deleted(const sft_dataset_replaced *replaced, size_t shard,
+                                    size_t tensor);
 /* NULL is ignored. @since 0.2 */
 SFT_API void sft_dataset_replaced_free(sft_dataset_replaced *replaced);
 
@@ -498,6 +510,45 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_compact_json(const sft_storage *stora
                                                         const sft_compact_options *options,
                                                         const char *path, sft_sink *sink,
                                                         const sft_job *job, sft_error *err);
+
+/* Rows from first on, before end. Never grows. @since 0.2 */
+typedef struct sft_row_range {
+    uint64_t first, end;
+} sft_row_range;
+
+/* Which rows to delete: by numbers in batch mode, by names in KV mode. @since 0.2 */
+typedef struct sft_delete_options {
+    size_t size;
+    const sft_row_range *rows; /* in any order; borrowed, as keys are */
+    size_t row_count;
+    uint64_t version; /* whose numbers they are; 0: of the one in force. With names: which is */
+    const sft_span *keys;
+    size_t key_count;
+    bool dry_run;     /* write nothing */
+    sft_warn_fn warn; /* as for sft_commit_publish */
+    void *warn_ctx;
+    const sft_open_options *open; /* for the shards, in KV mode; NULL = defaults */
+} sft_delete_options;
+#define SFT_DELETE_OPTIONS_INIT \
+    { sizeof(sft_delete_options), NULL, 0, 0, NULL, 0, false, NULL, NULL, NULL }
+
+/* Delete rows, as another commit: readers no longer see them, and count and number the others
+ * without them. The shards stay as they are; which rows are deleted is in a file of masks, of one
+ * bit for each row of the shards that have some, until sft_dataset_compact_tree removes the rows.
+ * The version before is kept, until sft_dataset_gc_tree forgets it. Versions of this library
+ * without deletion refuse such a dataset. Commits that come first are no obstacle (names are looked
+ * up in what is then in force), unless they replaced the shards of numbered rows:
+ * SFT_DATASET_CHANGED. SFT_TENSOR_NOT_FOUND: there is no row of a name; SFT_BAD_ARGUMENT: of a
+ * number. Nothing is deleted then. Cost: in KV mode the headers of all shards are read. If no row
+ * is given, nothing is written. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_dataset_delete_tree(const sft_storage *storage,
+                                                       const sft_delete_options *options,
+                                                       const char *path, sft_tree *tree,
+                                                       const sft_job *job, sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_dataset_delete_json(const sft_storage *storage,
+                                                       const sft_delete_options *options,
+                                                       const char *path, sft_sink *sink,
+                                                       const sft_job *job, sft_error *err);
 
 #ifdef __cplusplus
 }

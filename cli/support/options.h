@@ -88,7 +88,8 @@ typedef struct cli_settings {
     size_t files_at;
     /* of dataset */
     int remove, drop_old;
-    const char *grace, *target, *manifest, *at, *keep_last, *older, *rows;
+    const char *grace, *target, *manifest, *at, *keep_last, *older, *rows, *numbers;
+    cli_words keys;
 } cli_settings;
 
 #define CLI_SETTINGS_INIT { .level = SFT_LEVEL_DEFAULT }

@@ -214,6 +214,10 @@ bool sfti_ds_is_commit_file(sft_span name, uint64_t *number);
 void sfti_ds_segment_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]);
 /* Whether a name is that of a segment of the manifest. */
 bool sfti_ds_is_segment(sft_span name);
+#define SFTI_MASKS_FILE ".dataset_masks-" /* and its SHA-256 */
+void sfti_ds_masks_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]);
+/* Whether a name is that of a segment or of masks: what manifests name by digests. */
+bool sfti_ds_is_addressed(sft_span name);
 /* A replaced manifest: ".dataset_version-<version>-<history>" */
 #define SFTI_VERSION_FILE ".dataset_version-"
 #define SFTI_VERSION_FILE_NAME 96

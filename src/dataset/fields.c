@@ -42,8 +42,8 @@ sft_code sfti_fields_text(sfti_fields *r, bool or_null, sft_span *out) {
 /* ── Objects ── */
 
 sft_code sfti_fields_read(sfti_fields *r, const sfti_field *rows, size_t count, void *out,
-                          uint32_t *seen) {
-    uint32_t found = 0;
+                          uint64_t *seen) {
+    uint64_t found = 0;
     while (sfti_json_next(&r->json) == SFTI_JSON_KEY) {
         sft_span key = sfti_json_string(&r->json, r->arena);
         size_t i = 0;
@@ -56,7 +56,7 @@ sft_code sfti_fields_read(sfti_fields *r, const sfti_field *rows, size_t count, 
             continue;
         }
         if (found >> i & 1) return sfti_fields_wrong(r, "each field once");
-        found |= UINT32_C(1) << i;
+        found |= UINT64_C(1) << i;
 
         const sfti_field_kind kind = rows[i].kind;
         const bool or_null = kind == SFTI_FIELD_UINT_NULL || kind == SFTI_FIELD_TEXT_NULL ||

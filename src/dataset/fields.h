@@ -34,7 +34,7 @@ typedef struct sfti_field {
     sft_code (*take)(sfti_fields *r, void *out);
 } sfti_field;
 
-/* At most 32 rows. */
+/* At most 64 rows. */
 #define SFTI_FIELDS(rows) (rows), sizeof(rows) / sizeof *(rows)
 
 /* Begin a text, which must be UTF-8. */
@@ -43,7 +43,7 @@ sft_code sfti_fields_begin(sfti_fields *r, sft_span text);
 sft_code sfti_fields_wrong(const sfti_fields *r, const char *expected);
 /* After OBJECT: its members, each at most once, to its end. Bit i of *seen (if not NULL): row i. */
 sft_code sfti_fields_read(sfti_fields *r, const sfti_field *rows, size_t count, void *out,
-                          uint32_t *seen);
+                          uint64_t *seen);
 /* Values for `take`, from the next event. */
 sft_code sfti_fields_text(sfti_fields *r, bool or_null, sft_span *out);
 /* After OBJECT: {name, dtype, shape} of a column. Null or absent: data or shape is NULL. */

@@ -111,6 +111,15 @@ bool sfti_ds_is_segment(sft_span name) {
     return name_starts(&name, SFTI_SEGMENT_FILE) && name.len == 64 && name_all_hex(name);
 }
 
+void sfti_ds_masks_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]) {
+    (void)snprintf(out, SFTI_SEGMENT_FILE_NAME, SFTI_MASKS_FILE "%.64s", sha256);
+}
+
+bool sfti_ds_is_addressed(sft_span name) {
+    if (sfti_ds_is_segment(name)) return true;
+    return name_starts(&name, SFTI_MASKS_FILE) && name.len == 64 && name_all_hex(name);
+}
+
 void sfti_ds_version_name(uint64_t version, const char *history,
                           char out[SFTI_VERSION_FILE_NAME]) {
     (void)snprintf(out, SFTI_VERSION_FILE_NAME, SFTI_VERSION_FILE "%llu-%.36s",

@@ -14,7 +14,7 @@ bool sfti_ds_is_ours(const sft_storage *storage, const char *name) {
     sft_error ignored;
     sft_span mark, text = sft_span_cstr(name);
     uint64_t number, shard;
-    if (!sfti_ds_shard_parse(text, &number, &shard) && !sfti_ds_is_segment(text)) return false;
+    if (!sfti_ds_shard_parse(text, &number, &shard) && !sfti_ds_is_addressed(text)) return false;
     options.header_only = true; /* a truncated shard counts, too */
     options.level = SFT_LEVEL_COMPAT; /* a dataset may be read at any level */
     if (sfti_ds_open_shard(storage, name, &options, &file, &ignored)) return false;
@@ -37,7 +37,7 @@ bool sfti_ds_is_temporary(sft_span name) {
     sft_span of = job_temporary(name);
     if (of.data == name.data) return false;
     uint64_t version;
-    return sft_span_equal(of, sft_span_cstr(SFTI_DATASET_MANIFEST)) || sfti_ds_is_segment(of) ||
+    return sft_span_equal(of, sft_span_cstr(SFTI_DATASET_MANIFEST)) || sfti_ds_is_addressed(of) ||
            sfti_ds_is_version(of, &version, &(sft_span){ NULL, 0 });
 }
 
@@ -48,7 +48,7 @@ bool sfti_ds_job_owns(const char *folder, const char *name) {
     uint64_t file, shard;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (sft_span_equal(own, sft_span_cstr(names[i]))) return true;
-    if (sfti_ds_is_segment(own) || sfti_ds_shard_parse(own, &file, &shard)) return true;
+    if (sfti_ds_is_addressed(own) || sfti_ds_shard_parse(own, &file, &shard)) return true;
     /* An index that Spark wrote and a commit moved here: parts, checksums and markers. */
     bool index = sfti_ds_ends(sft_span_cstr(folder), SFTI_JOB_INDEX) ||
                  strcmp(folder, SFTI_DATASET_INDEX) == 0;

@@ -237,6 +237,27 @@ static inline sft_code world_run(const world_commit *w, sft_error *err) {
     return code;
 }
 
+/* Deletes the row of a letter of a KV dataset. */
+static inline sft_code world_delete(const char *letter, sft_error *err) {
+    sft_delete_options how = SFT_DELETE_OPTIONS_INIT;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
+    sft_storage s = { .ctx = NULL };
+    sft_buffer text = { .alloc = { NULL, NULL } };
+    sft_sink sink = sft_sink_memory(&text);
+    const sft_span key = sft_span_cstr(letter);
+    how.keys = &key;
+    how.key_count = 1;
+    how.warn = world_warn;
+    open.alloc = &fault_alloc;
+    how.open = &open;
+    sft_code code = sft_storage_local(DS, false, &fault_alloc, &s, err);
+    if (!code) code = sft_dataset_delete_json(&s, &how, DS, &sink, NULL, err);
+    sft_sink_abandon(&sink);
+    sft_buffer_free(&text);
+    sft_storage_close(&s);
+    return code;
+}
+
 /* ── The dataset afterwards ── */
 
 static inline sft_code world_letter(char *letters, size_t *used, char letter) {
@@ -246,18 +267,26 @@ static inline sft_code world_letter(char *letters, size_t *used, char letter) {
     return SFT_OK;
 }
 
-/* Those of a shard's tensor, or of its rows. */
-static inline sft_code world_tensor(const sft_file *file, size_t i, char *letters, size_t *used,
-                                    sft_error *err) {
+static inline bool world_deleted(sft_span mask, size_t bit) {
+    return bit / 8 < mask.len && ((uint8_t)mask.data[bit / 8] >> bit % 8 & 1);
+}
+
+/* Those of a shard's tensor, or of its rows; without deleted ones. */
+static inline sft_code world_tensor(const sft_file *file, size_t i, sft_span mask, char *letters,
+                                    size_t *used, sft_error *err) {
     const sft_tensor *t = sft_file_tensor_at(file, i);
     char bytes[64] = { 0 };
     size_t got = 0;
-    if (t->rank < 2) return world_letter(letters, used, t->name.data[0]);
+    if (t->rank < 2) { /* tensors are in the order of names */
+        (void)world_letter(letters, used, t->name.data[0]);
+        *used -= world_deleted(mask, i);
+        return SFT_OK;
+    }
     sft_source source = sft_file_source(file);
     sft_code code =
         sft_source_read(&source, t->offset, bytes, (size_t)(t->end - t->begin), &got, err);
     for (size_t k = 0; !code && k < t->shape[0]; k++)
-        code = world_letter(letters, used, bytes[8 * k]);
+        if (!world_deleted(mask, k)) code = world_letter(letters, used, bytes[8 * k]);
     return code;
 }
 
@@ -276,7 +305,7 @@ static inline const char *world_letters_at(uint64_t version, const char **why) {
         sft_file *file = NULL;
         code = sft_dataset_shard_open(d, i, NULL, &file, &err);
         for (size_t k = 0; !code && k < sft_file_tensor_count(file); k++)
-            code = world_tensor(file, k, letters, &used, &err);
+            code = world_tensor(file, k, sft_dataset_shard_mask(d, i), letters, &used, &err);
         sft_close(file);
     }
     letters[used] = '\0';

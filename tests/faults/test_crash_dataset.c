@@ -14,13 +14,15 @@
 typedef struct cut_scene {
     world_commit before, run;
     const char *old, *fresh;
+    const char *deleted, *deletes; /* a letter that is deleted before, or by the run itself */
 } cut_scene;
 
 enum {
     CUT_NEW, CUT_APPEND, CUT_OVERWRITE, CUT_INDEXED, CUT_COMPACT, CUT_SEGMENTS, CUT_ADDED,
-    CUT_MERGED, CUT_RENEWED, CUT_FORMED, CUT_DROPPED, CUT_SHED, CUT_KINDS
+    CUT_MERGED, CUT_RENEWED, CUT_FORMED, CUT_DROPPED, CUT_SHED, CUT_DELETED, CUT_DELETED_TWICE,
+    CUT_FOLDED, CUT_AFTER, CUT_KINDS
 };
-#define CUT_NAMED 16 /* where there are no unnamed files */
+#define CUT_NAMED 32 /* where there are no unnamed files */
 
 static const cut_scene cuts[CUT_KINDS] = {
     [CUT_NEW] = { { 0 }, { "fail", SFT_COMMIT_NEW, "ab|c", false, false }, "-", "abc" },
@@ -45,12 +47,20 @@ static const cut_scene cuts[CUT_KINDS] = {
                       "c" },
     [CUT_SHED] = { { "lastWin", SFT_COMMIT_NEW, "ab|bc", false, false },
                    { NULL, SFT_COMMIT_NEW, NULL, false, false }, "abc", "abc" },
+    [CUT_DELETED] = { { "lastWin", SFT_COMMIT_NEW, "ab|bc", false, false }, { 0 }, "abc", "ac",
+                      NULL, "b" },
+    [CUT_DELETED_TWICE] = { { "lastWin segments", SFT_COMMIT_NEW, "ab|bc", false, false }, { 0 },
+                            "ac", "a", "b", "c" },
+    [CUT_FOLDED] = { { "lastWin", SFT_COMMIT_NEW, "ab|bc", false, false },
+                     { NULL, SFT_COMMIT_NEW, NULL, false, false }, "ac", "ac", "b", NULL },
+    [CUT_AFTER] = { { "fail", SFT_COMMIT_NEW, "ab|c", false, false },
+                    { "fail", SFT_COMMIT_APPEND, "b", false, false }, "ac", "acb", "b", NULL },
     [CUT_FORMED] = { { "lastWin segments", SFT_COMMIT_NEW, "ab|bc", false, false },
                      { NULL, SFT_COMMIT_NEW, NULL, false, false }, "abc", "abc" },
 };
 
 static bool cut_compacts(int way) {
-    return way == CUT_COMPACT || way == CUT_FORMED || way == CUT_SHED;
+    return way == CUT_COMPACT || way == CUT_FORMED || way == CUT_SHED || way == CUT_FOLDED;
 }
 
 /* Whether the version before stays. */
@@ -63,6 +73,8 @@ static void set_cut(const crash_scene *scene) {
     sft_error err = SFT_ERROR_INIT;
     if (before->letters && world_run(before, &err))
         fail_msg("%s", err.message);
+    const char *deleted = cuts[scene->way % CUT_NAMED].deleted;
+    if (deleted && world_delete(deleted, &err)) fail_msg("%s", err.message);
     os_fake_no_unnamed(scene->way >= CUT_NAMED);
 }
 
@@ -83,15 +95,16 @@ static sft_code run_compact(bool drop, sft_error *err) {
 
 static sft_code run_cut(const crash_scene *scene, sft_error *err) {
     int way = scene->way % CUT_NAMED;
+    if (cuts[way].deletes) return world_delete(cuts[way].deletes, err);
     return cut_compacts(way) ? run_compact(!cut_keeps(way), err) : world_run(&cuts[way].run, err);
 }
 
 static void keep_nothing(const crash_scene *scene, bool after) { (void)scene, (void)after; }
 
-static bool is_compact(void) {
+static bool is_compact(bool deleted) {
     size_t len;
     const char *text = os_fake_file(DS "/dataset_manifest.json", &len);
-    return text && memmem(text, len, "\"version\":2,", 12) != NULL;
+    return text && memmem(text, len, deleted ? "\"version\":3," : "\"version\":2,", 12) != NULL;
 }
 
 static const char *judge_cut(const crash_scene *scene, bool done) {
@@ -100,10 +113,11 @@ static const char *judge_cut(const crash_scene *scene, bool done) {
     if (!letters) return why;
     bool fresh = strcmp(letters, cut->fresh) == 0;
     if (done && !fresh) return "was committed, and is not there";
-    if (done && cut_compacts(scene->way % CUT_NAMED) && !is_compact()) return "was not compacted";
+    if (done && cut_compacts(scene->way % CUT_NAMED) && !is_compact(cut->deleted != NULL))
+        return "was not compacted";
     if (!fresh && strcmp(letters, cut->old) != 0) return "neither the old nor the new dataset";
     if (cut_keeps(scene->way % CUT_NAMED)) { /* in force or kept, at any moment */
-        letters = world_letters_at(1, &why);
+        letters = world_letters_at(cut->deleted ? 2 : 1, &why);
         if (!letters || strcmp(letters, cut->old) != 0) return "the old version is not there";
         letters = cut->old;
     }
@@ -125,9 +139,11 @@ static const crash_scene scenes[] = {
     SCENE(CUT_NEW), SCENE(CUT_APPEND), SCENE(CUT_OVERWRITE), SCENE(CUT_INDEXED),
     SCENE(CUT_COMPACT), SCENE(CUT_SEGMENTS), SCENE(CUT_ADDED), SCENE(CUT_MERGED),
     SCENE(CUT_RENEWED), SCENE(CUT_FORMED), SCENE(CUT_DROPPED), SCENE(CUT_SHED),
+    SCENE(CUT_DELETED), SCENE(CUT_DELETED_TWICE), SCENE(CUT_FOLDED), SCENE(CUT_AFTER),
     NAMED(CUT_NEW), NAMED(CUT_APPEND), NAMED(CUT_OVERWRITE),
     NAMED(CUT_INDEXED), NAMED(CUT_COMPACT), NAMED(CUT_SEGMENTS), NAMED(CUT_ADDED),
     NAMED(CUT_MERGED), NAMED(CUT_RENEWED), NAMED(CUT_FORMED), NAMED(CUT_DROPPED),
+    NAMED(CUT_DELETED_TWICE),
 };
 #define CUT_SCENES (sizeof scenes / sizeof *scenes)
 

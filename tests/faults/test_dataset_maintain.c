@@ -78,6 +78,21 @@ static const char *judge(const fault_scene *scene, const fault_seen *seen, bool 
     return wrong;
 }
 
+/* The same, but for the row that was deleted or not. */
+static const char *judge_deleted(const fault_scene *scene, const fault_seen *seen, bool lasting) {
+    const char *why, *letters;
+    (void)scene, (void)seen, (void)lasting;
+    os_fake_heal();
+    letters = world_letters(&why);
+    if (!letters) return why;
+    if (strcmp(letters, "abcd") != 0 && strcmp(letters, "acd") != 0) return letters;
+    return world_verify(false);
+}
+
+#define DELETES(words, how) { .command = true, .line = "safetensors " words, .run = run_line, \
+                              .set = how, .after = judge_deleted, .writes = true, \
+                              .believes = true }
+
 #define LINE(words, changes) { .command = true, .line = "safetensors " words, .run = run_line, \
                                .set = set_dataset, .after = judge, .writes = changes, \
                                .believes = true }
@@ -99,6 +114,9 @@ static const fault_scene scenes[] = {
     LINE("dataset compact --target 1MB " DS, true),
     LINE("dataset compact --jsonl --no-sync " DS, true),
     LINE("dataset compact --manifest segments " DS, true),
+    LINE("dataset delete --key b --dry-run " DS, false),
+    DELETES("dataset delete --key b " DS, set_dataset),
+    DELETES("dataset delete --key b --no-sync --json " DS, set_segments),
     SEGMENTS("dataset verify " DS, false),
     SEGMENTS("dataset gc --grace 0 --delete " DS, true),
     SEGMENTS("dataset compact --target 1MB " DS, true),

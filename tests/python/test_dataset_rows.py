@@ -124,15 +124,23 @@ def test_names_of_parts_are_refused(tmp_path, name):
     assert dataset.open(tmp_path / "d")[0][name] == 2
 
 
-def test_compact_says_why_not(tmp_path):
-    for rows in ({"c": ["a", "b"]}, {"c": [1, None]}):
-        for mode in ("overwrite", "append", "append"):
-            dataset.write(pa.table(rows), tmp_path / "d", batch_size=8, mode=mode)
-        before = sorted(path.name for path in (tmp_path / "d").iterdir())
-        told = dataset.compact(tmp_path / "d", target_bytes=50 << 20)
-        assert "the column c" in told["left"] and not told["rewritten"]
-        assert sorted(path.name for path in (tmp_path / "d").iterdir()) == before
-        assert not dataset.gc(tmp_path / "d", grace=0)["garbage"]
+@pytest.mark.parametrize("values", [
+    ["a", None, "é"], [1, None, 3], [[1, 2], [3], []], [[[1], [2, 3]], [], [None]],
+    [{"a": [1, None]}, None, {"a": None}], [[1.5, 2.5], [3.5, 4.5], [5.5, 6.5]],
+    [[[1, 2], [3, 4]], [[5, 6], [7, 8]], None]])
+def test_compact(tmp_path, values):
+    """Files of all forms of a column become one, and are divided again."""
+    whole = pa.table({"c": values * 2})  # of one type
+    parts = [whole, whole.slice(0, 2), whole.slice(2, 1), whole.slice(1, 3), whole.slice(0, 1)]
+    for i, rows in enumerate(parts):
+        dataset.write(rows, tmp_path / "d", batch_size=8, mode="append" if i else "error")
+    want = pa.concat_tables(parts)
+    for how in ({"target_bytes": 50 << 20}, {"batch_size": 3}, {"batch_size": 100}):
+        assert dataset.compact(tmp_path / "d", **how)["left"] is None
+        assert dataset.verify(tmp_path / "d", deep=True)["ok"]
+        with dataset.open(tmp_path / "d") as rows:
+            assert pa.table(rows).equals(want)
+            rows.take(range(len(rows)))
 
 
 # ── Loaders ──

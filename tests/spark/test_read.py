@@ -484,3 +484,37 @@ def test_functions_of_null(spark):
                     "st_to_array_bigint(arr_to_st(array(9007199254740993L), array(1), 'i64'))"
                     ).first()
     assert list(row) == [None, None, [2 ** 53 + 1]]
+
+
+def test_deleted_rows(batches, tmp_path):
+    """Rows of batches, whole or in parts; of whole tensors a refusal; of names as ever."""
+    before = all_rows(reading(batches, layout="samples"))
+    dataset.delete(batches, mask=[i % 3 == 0 for i in range(len(before))])
+    left = [one for i, one in enumerate(before) if i % 3]
+    assert all_rows(reading(batches, layout="samples")) == left
+    small = reading(batches, layout="samples")
+    small.partition_bytes = 1  # each row a part
+    assert all_rows(small) == left
+    assert all_rows(reading(batches, layout="samples", versionAsOf="1")) == before
+    for layout in ("files", "tensors"):
+        with pytest.raises(ValueError, match="without deleted rows.*layout=samples"):
+            one = reading(batches, layout=layout)
+            one.pieces(one.schema())
+    dataset.compact(batches)
+    assert all_rows(reading(batches, layout="samples")) == left
+    assert all_rows(reading(batches, layout="tensors"))
+
+    varied = str(tmp_path / "varied")
+    rows = pa.table({"t": ["a", None, "é", "d"], "l": [[1], [], [2, 3], None],
+                     "s": [{"x": 1}, {"x": None}, None, {"x": 4}]})
+    dataset.write(rows, varied, batch_size=4)
+    dataset.delete(varied, rows=[1])
+    found = all_rows(reading(varied, layout="samples", **{"as": "array"}))
+    assert len(found) == 3 and "é" in str(found)
+
+    names = str(tmp_path / "names")
+    dataset.write(pa.table({"name": ["a", "b", "c"], "v": [1, 2, 3]}), names, name_col="name")
+    dataset.delete(names, keys=["b"])
+    shown = [one for one in all_rows(reading(names, layout="tensors", columns="tensor_key"))]
+    assert sorted(str(one) for one in shown) == sorted(
+        str(one) for one in shown if "b__v" not in str(one)) and len(shown) == 2

@@ -930,6 +930,48 @@ static sft_code run_dataset_compact_how(const void *given) {
     return dataset_compact(given, NULL, false);
 }
 
+static sft_code dataset_delete(const void *how, const void *job, bool as_tree) {
+    sft_sink sink = a_sink();
+    sft_tree *tree;
+    assert_int_equal(publish(NULL, NULL), SFT_OK);
+    assert_int_equal(sft_tree_new(NULL, &tree, NULL), SFT_OK);
+    sft_code code = as_tree ? sft_dataset_delete_tree(&ds_storage, how, "d", tree, job, &err)
+                            : sft_dataset_delete_json(&ds_storage, how, "d", &sink, job, &err);
+    sft_tree_free(tree);
+    end_sink(&sink);
+    return code;
+}
+
+static sft_code delete_open(const void *given, bool as_tree) {
+    sft_delete_options how = SFT_DELETE_OPTIONS_INIT;
+    how.open = given;
+    return dataset_delete(&how, NULL, as_tree);
+}
+
+static sft_code run_dataset_delete_tree(const void *given) {
+    return dataset_delete(NULL, given, true);
+}
+
+static sft_code run_dataset_delete(const void *given) {
+    return dataset_delete(NULL, given, false);
+}
+
+static sft_code run_dataset_delete_tree_how(const void *given) {
+    return dataset_delete(given, NULL, true);
+}
+
+static sft_code run_dataset_delete_how(const void *given) {
+    return dataset_delete(given, NULL, false);
+}
+
+static sft_code run_dataset_delete_tree_open(const void *given) {
+    return delete_open(given, true);
+}
+
+static sft_code run_dataset_delete_open(const void *given) {
+    return delete_open(given, false);
+}
+
 static sft_code dataset_gc(const void *given, bool as_tree) {
     sft_sink sink = a_sink();
     sft_tree *tree;

@@ -492,7 +492,10 @@ class Dataset:
     warnings: Final[list[str]]
     def shards(self) -> list[ShardFacts]:
         """In the order of samples: name, bytes, samples, valid_samples, first_sample, tensors,
-        shadowed, sha256."""
+        shadowed, sha256, deleted."""
+    def masks(self) -> dict[int, bytes]:
+        """Of each shard with deleted rows, by number: a bit a row, the lowest first; in KV mode a
+        tensor, by name."""
     def check_shard(self, number: int, /) -> None:
         """Raises dataset_shard or dataset_changed unless it matches the manifest."""
     def info_json(self, path: str, /) -> str: ...
@@ -508,3 +511,7 @@ def dataset_compact(storage: Storage, path: str, warnings: list[str], target_byt
                     progress: _Progress = None, dry_run: bool = False,
                     manifest: str | None = None, drop_old: bool = False,
                     batch_size: int = 0) -> str: ...
+def dataset_delete(storage: Storage, path: str, warnings: list[str], rows: bytes = b"",
+                   version: int = 0, keys: tuple[str, ...] = (), progress: _Progress = None,
+                   dry_run: bool = False) -> str:
+    """rows: pairs of 64-bit numbers, the first row and the one behind the last."""

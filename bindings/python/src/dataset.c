@@ -53,11 +53,27 @@ static PyObject *dataset_shards(PyObject *object, PyObject *Py_UNUSED(unused)) {
     for (size_t i = 0; all && i < sft_dataset_shard_count(dataset); i++) {
         const sft_dataset_shard *s = sft_dataset_shard_at(dataset, i);
         pysft_list_add(&all, Py_BuildValue(
-            "{sssKsKsKsKsKsKsz}", "name", s->name, "bytes", (unsigned long long)s->bytes,
+            "{sssKsKsKsKsKsKszsK}", "name", s->name, "bytes", (unsigned long long)s->bytes,
             "samples", (unsigned long long)s->samples, "valid_samples",
             (unsigned long long)s->valid_samples, "first_sample",
             (unsigned long long)s->first_sample, "tensors", (unsigned long long)s->tensors,
-            "shadowed", (unsigned long long)s->shadowed, "sha256", s->sha256));
+            "shadowed", (unsigned long long)s->shadowed, "sha256", s->sha256, "deleted",
+            (unsigned long long)s->deleted));
+    }
+    return all;
+}
+
+static PyObject *dataset_masks(PyObject *object, PyObject *Py_UNUSED(unused)) {
+    const sft_dataset *dataset = ((dataset_object *)object)->dataset;
+    PyObject *all = PyDict_New();
+    for (size_t i = 0; all && i < sft_dataset_shard_count(dataset); i++) {
+        const sft_span mask = sft_dataset_shard_mask(dataset, i);
+        if (!mask.len) continue;
+        PyObject *number = PyLong_FromSize_t(i);
+        PyObject *bytes = PyBytes_FromStringAndSize(mask.data, (Py_ssize_t)mask.len);
+        if (!number || !bytes || PyDict_SetItem(all, number, bytes) < 0) Py_CLEAR(all);
+        Py_XDECREF(number);
+        Py_XDECREF(bytes);
     }
     return all;
 }
@@ -141,6 +157,9 @@ static void dataset_dealloc(PyObject *object) {
 
 static PyMethodDef dataset_methods[] = {
     { "shards", dataset_shards, METH_NOARGS, "shards($self, /)\n--\n\n" },
+    { "masks", dataset_masks, METH_NOARGS,
+      "masks($self, /)\n--\n\n"
+      "Of each shard with deleted rows, by number: a bit a row, the lowest first." },
     { "check_shard", dataset_check_shard, METH_O, "check_shard($self, number, /)\n--\n\n" },
     { "info_json", dataset_info, METH_VARARGS,
       "info_json($self, path, /)\n--\n\n"
@@ -277,6 +296,68 @@ static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwa
     return report_end(&call);
 }
 
+/* Ranges out of a buffer of pairs of 64-bit numbers, borrowed. */
+static int delete_ranges(Py_buffer *rows, sft_delete_options *how) {
+    if (rows->len % (Py_ssize_t)sizeof(sft_row_range)) {
+        PyErr_SetString(PyExc_ValueError, "rows: expected pairs of numbers of 64 bits");
+        return -1;
+    }
+    how->rows = rows->buf;
+    how->row_count = (size_t)rows->len / sizeof(sft_row_range);
+    return 0;
+}
+
+/* Spans of the items of a tuple of texts, which lives as long as they do. NULL: an exception. */
+static sft_span *delete_keys(PyObject *keys) {
+    const Py_ssize_t count = PyTuple_Size(keys);
+    sft_span *all = count < 0 ? NULL : PyMem_Calloc((size_t)count + 1, sizeof *all);
+    if (!all && count >= 0) PyErr_NoMemory();
+    for (Py_ssize_t i = 0; all && i < count; i++) {
+        Py_ssize_t len = 0;
+        const char *text = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(keys, i), &len);
+        if (text) {
+            all[i] = (sft_span){ text, (size_t)len };
+            continue;
+        }
+        PyMem_Free(all);
+        return NULL;
+    }
+    return all;
+}
+
+static PyObject *dataset_delete(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "storage", "path", "warnings", "rows", "version", "keys", "progress",
+                             "dry_run", NULL };
+    report_call call = { .progress = NULL };
+    sft_delete_options how = SFT_DELETE_OPTIONS_INIT;
+    unsigned long long version = 0;
+    Py_buffer rows = { 0 };
+    sft_span *keys = NULL;
+    PyObject *warnings, *names = NULL, *result = NULL;
+    int dry_run = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO!|y*KO!Op:dataset_delete", words,
+                                     &call.object, &call.path, &PyList_Type, &warnings, &rows,
+                                     &version, &PyTuple_Type, &names, &call.progress, &dry_run))
+        return NULL;
+    if (rows.obj && delete_ranges(&rows, &how) < 0) goto done;
+    if (names && !(keys = delete_keys(names))) goto done;
+    if (report_begin(&call, module) < 0) goto done;
+    how.keys = keys;
+    how.key_count = names ? (size_t)PyTuple_Size(names) : 0;
+    how.version = version;
+    how.dry_run = dry_run != 0;
+    how.warn = pysft_warn_note;
+    how.warn_ctx = warnings;
+    PYSFT_NO_GIL(call.job.code = sft_dataset_delete_json(call.storage, &how, call.path,
+                                                         &call.job.out, &call.job.job,
+                                                         &call.job.err));
+    result = report_end(&call);
+done:
+    PyMem_Free(keys);
+    if (rows.obj) PyBuffer_Release(&rows);
+    return result;
+}
+
 PyMethodDef pysft_dataset_functions[] = {
     { "dataset_verify", PYSFT_KEYWORDS(dataset_verify),
       "dataset_verify($module, /, storage, path, deep=False, progress=None)\n--\n\n" },
@@ -292,6 +373,10 @@ PyMethodDef pysft_dataset_functions[] = {
     { "dataset_compact", PYSFT_KEYWORDS(dataset_compact),
       "dataset_compact($module, /, storage, path, warnings, target_bytes=0,\n"
       " progress=None, dry_run=False, manifest=None, drop_old=False, batch_size=0)\n--\n\n" },
+    { "dataset_delete", PYSFT_KEYWORDS(dataset_delete),
+      "dataset_delete($module, /, storage, path, warnings, rows=b'', version=0, keys=(),\n"
+      " progress=None, dry_run=False)\n--\n\n"
+      "rows: pairs of 64-bit numbers, the first row and the one behind the last." },
     { NULL, NULL, 0, NULL },
 };
 

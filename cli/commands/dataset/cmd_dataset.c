@@ -1,4 +1,6 @@
 /* dataset: inspect and maintain folders of shards with a manifest. Tests: tests/cli/dataset. */
+#include "base/error.h"
+#include "base/mem.h"
 #include "base/sink.h"
 #include "commands/commands.h"
 #include "commands/dataset/dataset.h"
@@ -121,6 +123,58 @@ static sft_code verb_compact(dataset_run *run) {
                                     &run->err);
 }
 
+/* "3", "10:20" (from 10 on, before 20), and several of them with commas between */
+static sft_code parse_range(const char **at, sft_row_range *out) {
+    char text[48];
+    const size_t len = strcspn(*at, ",");
+    const char *colon = memchr(*at, ':', len);
+    bool good = len < sizeof text;
+    if (good) {
+        memcpy(text, *at, len);
+        text[len] = '\0';
+        if (colon) text[colon - *at] = '\0';
+        good = cli_parse_number(text, UINT64_MAX - 1, &out->first);
+        out->end = out->first + 1;
+        if (colon) good = good && cli_parse_number(text + (colon - *at) + 1, UINT64_MAX, &out->end);
+    }
+    *at += len + ((*at)[len] == ',');
+    return good && out->first <= out->end ? SFT_OK : SFT_BAD_ARGUMENT;
+}
+
+static sft_code verb_delete(dataset_run *run) {
+    sft_delete_options how = SFT_DELETE_OPTIONS_INIT;
+    const cli_settings *set = &run->c->set;
+    const char *at = set->numbers;
+    sft_span keys[CLI_WORDS_MOST];
+    size_t count = 1;
+    if (!at == !set->keys.count)
+        return cli_usage_error(&run->err, "expected rows to delete, as --rows or --key, found %s",
+                               at ? "both" : "neither");
+    sft_code code = parse_version(set->at, "at", &how.version, &run->err);
+    for (const char *c = at; c && *c; c++) count += *c == ',';
+    sft_row_range *rows = sfti_take(&run->c->alloc, count * sizeof *rows);
+    if (!code && !rows) code = sfti_fail_memory(&run->err, count * sizeof *rows);
+    while (!code && at && (*at || !how.row_count)) {
+        code = parse_range(&at, &rows[how.row_count++]);
+        if (code)
+            code = cli_usage_error(&run->err, "expected numbers of rows such as 3 or 3,10:20 for "
+                                   "--rows, found \"%s\"", set->numbers);
+    }
+    for (size_t i = 0; i < set->keys.count; i++) keys[i] = sft_span_cstr(set->keys.items[i]);
+    how.rows = rows;
+    how.keys = keys;
+    how.key_count = set->keys.count;
+    how.dry_run = set->dry_run != 0;
+    how.warn = dataset_warn;
+    how.warn_ctx = run;
+    how.open = &run->c->open;
+    if (!code)
+        code = sft_dataset_delete_tree(&run->storage, &how, run->path, run->tree, &run->job,
+                                       &run->err);
+    sfti_release(&run->c->alloc, rows, count * sizeof *rows);
+    return code;
+}
+
 /* ── Their results ── */
 
 static const struct dataset_verb {
@@ -134,6 +188,7 @@ static const struct dataset_verb {
     { "versions", verb_versions, dataset_print_versions },
     { "gc", verb_gc, dataset_print_gc },
     { "compact", verb_compact, dataset_print_compact },
+    { "delete", verb_delete, dataset_print_delete },
 };
 
 static void run_result(dataset_run *run, const struct dataset_verb *verb) {
@@ -193,6 +248,7 @@ static sft_code ls_lines(dataset_run *run, const sft_dataset *dataset) {
         listed.name = shard->name;
         listed.file = file;
         listed.shard = i;
+        listed.deleted = sft_dataset_get_mode(dataset) == SFT_DATASET_KV ? 0 : shard->deleted;
         if (!code) dataset_print_shard(run->c, &listed);
         sft_close(file);
     }
@@ -246,8 +302,10 @@ static void run_dataset(cli *c, char **operands, size_t count) {
     if (!verb || count < 2)
         code = cli_usage_hint(&err, CLI_HINT_HELP_DATASET, "expected %s",
                               verb ? "DIR, found none"
-                                   : "info, verify, ls, versions, gc or compact, found another "
-                                     "word");
+                                   : "info, verify, ls, versions, gc, compact or delete, found "
+                                     "another word");
+    else if (verb->result == verb_delete && count > 2)
+        code = cli_usage_error(&err, "expected one DIR to delete rows of, found %zu", count - 1);
     else if (c->set.format == CLI_TSV && verb->result)
         code = cli_usage_error(&err, "expected --tsv with ls only, found %s", verb->name);
     if (code) {
@@ -259,7 +317,7 @@ static void run_dataset(cli *c, char **operands, size_t count) {
 }
 
 const cli_command cli_dataset_command = {
-    "dataset", "info|verify|ls|versions|gc|compact DIR...",
+    "dataset", "info|verify|ls|versions|gc|compact|delete DIR...",
     "inspect and maintain a dataset: shards with a manifest",
     "A dataset is what libsafetensors.dataset and the Spark connectors write: shards named "
     "part-*.safetensors and dataset_manifest.json, which alone says what belongs to it.\n"
@@ -276,7 +334,10 @@ const cli_command cli_dataset_command = {
     "with --target merges small ones, as a new commit; rows stored as batches are merged into "
     "batches of batch_size rows. The index is then left out. It also merges the segments of a "
     "manifest; --manifest segments stores the list of shards in segments, so that an append need "
-    "not rewrite it, and --manifest whole as one list, which the Scala connector reads.",
+    "not rewrite it, and --manifest whole as one list, which the Scala connector reads.\n"
+    "delete deletes rows as a new commit: of batches by --rows, their numbers from 0 on, of named "
+    "rows by --key. Shards stay as they are, and readers leave those rows out; compact removes "
+    "them from the shards, gc --keep 1 --delete what still had them.",
     CLI_EXAMPLES(
         { "safetensors dataset info out/", "samples, shards, columns" },
         { "safetensors dataset verify --deep out/", "is every byte as written?" },
@@ -287,13 +348,17 @@ const cli_command cli_dataset_command = {
         { "safetensors dataset compact --target 300MB --dry-run out/",
           "which shards would be merged?" },
         { "safetensors dataset compact --target 300MB out/", "fewer, larger shards" },
-        { "safetensors dataset compact --manifest segments out/", "for frequent appends" }),
+        { "safetensors dataset compact --manifest segments out/", "for frequent appends" },
+        { "safetensors dataset delete --rows 7,100:200 --dry-run out/",
+          "how many rows would be deleted?" },
+        { "safetensors dataset delete --key user_42 out/", "delete a row by its name" }),
     { CLI_OPTIONS(
         CLI_ON(0, "deep", deep, "verify: read every byte and compare the digests"),
         CLI_ON(0, "delete", remove, "gc: remove what is listed"),
         CLI_TAKES(0, "grace", "AGE", grace,
           "gc: keep what is younger than this (90s, 15m, 24h, 7d; default 24h)"),
-        CLI_TAKES(0, "at", "N", at, "info, ls: version N instead of the one in force"),
+        CLI_TAKES(0, "at", "N", at, "info, ls: version N instead of the one in force; delete: "
+          "whose numbers --rows has"),
         CLI_TAKES(0, "keep", "N", keep_last,
           "gc: also versions before the last N; with --older only those that are both"),
         CLI_TAKES(0, "older", "AGE", older,
@@ -306,9 +371,13 @@ const cli_command cli_dataset_command = {
           "compact: divide rows stored as batches into batches of N rows"),
         CLI_TAKES(0, "manifest", "FORM", manifest,
           "compact: store the list of shards whole or in segments (default: as it is)"),
-        CLI_ON(0, "dry-run", dry_run, "compact: print what would be done; write nothing"),
+        CLI_TAKES(0, "rows", "LIST", numbers,
+          "delete: rows of these numbers, such as 3,10:20 (from 10 on, before 20)"),
+        CLI_TAKES_MANY(0, "key", "NAME", keys, "delete: the row of this name"),
+        CLI_ON(0, "dry-run", dry_run,
+          "compact, delete: print what would be done; write nothing"),
         CLI_ON(0, "no-sync", no_sync,
-          "compact: do not fsync; a power failure may then lose the result")),
+          "compact, delete: do not fsync; a power failure may then lose the result")),
       cli_match_options, cli_json_options, cli_table_options, cli_reading_options,
       cli_common_options },
     { "done; verify: the dataset is intact",

@@ -12,6 +12,7 @@ void dataset_print_verify(cli *c, const char *path, const sft_node *result);
 void dataset_print_versions(cli *c, const char *path, const sft_node *result);
 void dataset_print_gc(cli *c, const char *path, const sft_node *result);
 void dataset_print_compact(cli *c, const char *path, const sft_node *result);
+void dataset_print_delete(cli *c, const char *path, const sft_node *result);
 
 /* One of the shards whose tensors are listed. */
 typedef struct dataset_listed {
@@ -19,6 +20,7 @@ typedef struct dataset_listed {
     const sft_file *file;
     const sft_dataset_replaced *replaced;
     size_t shard; /* its number */
+    uint64_t deleted; /* of its rows in batch mode, which are rows of each tensor */
 } dataset_listed;
 
 /* The tensors of one shard that --match takes, a line each; the first is preceded by a header. */

@@ -79,9 +79,11 @@ void dataset_label(cli *c, const char *path, const sft_node *result) {
     else cli_text(out, "dataset of the Scala connector\n");
     uint64_t padded = number_of(result, "padded_samples");
     uint64_t dropped = number_of(result, "dropped_samples");
+    uint64_t deleted = number_of(result, "deleted_samples");
     put_label(out, "samples");
     cli_printf(out, "%" PRIu64, number_of(result, "samples"));
     if (padded) cli_printf(out, ", %" PRIu64 " of them padding", padded);
+    if (deleted) cli_printf(out, "; %" PRIu64 " deleted", deleted);
     if (dropped) cli_printf(out, "; %" PRIu64 " dropped by tail_strategy", dropped);
     cli_text(out, "\n");
     uint64_t shadowed = number_of(result, "shadowed");
@@ -262,9 +264,29 @@ void dataset_print_compact(cli *c, const char *path, const sft_node *result) {
     cli_text(out, ", ");
     count_of(out, number_of(result, "tensors_dropped"), "shadowed tensor");
     cli_text(out, " dropped");
+    const uint64_t deleted = number_of(result, "deleted_dropped");
+    if (deleted) cli_text(out, ", ");
+    if (deleted) count_of(out, deleted, "deleted row");
+    if (deleted) cli_text(out, " removed");
     if (sft_node_true(result, "index_removed"))
         cli_text(out, dry ? "; the index would be removed"
                           : "; the index was removed: write a new one");
+    cli_text(out, "\n");
+}
+
+/* ── delete ── */
+
+void dataset_print_delete(cli *c, const char *path, const sft_node *result) {
+    cli_out *out = &c->out;
+    const uint64_t deleted = number_of(result, "deleted");
+    const bool dry = sft_node_true(result, "dry_run");
+    cli_path_bold(out, path, !deleted ? ": nothing to delete"
+                             : dry    ? ": would delete " : ": deleted ");
+    if (deleted) {
+        count_of(out, deleted, "row");
+        cli_printf(out, " of %" PRIu64, number_of(result, "rows_before"));
+        if (!dry) cli_printf(out, ", now version %" PRIu64, number_of(result, "version"));
+    }
     cli_text(out, "\n");
 }
 
@@ -282,8 +304,10 @@ static void ls_row(cli *c, const dataset_listed *l, size_t i) {
     cli_printf(&c->out, "\t%s\t", sft_dtype_describe(t->dtype)->name);
     cli_put(&c->out, shape, cli_shape_text(t->shape, t->rank, shape));
     bool replaced = sft_dataset_is_replaced(l->replaced, l->shard, i);
-    cli_printf(&c->out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%s\n", bytes, t->offset,
-               t->offset + bytes, replaced ? "yes" : "no");
+    bool deleted = sft_dataset_is_deleted(l->replaced, l->shard, i);
+    cli_printf(&c->out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%s\t%" PRIu64 "\n", bytes,
+               t->offset, t->offset + bytes, replaced ? "yes" : "no",
+               deleted ? 1 : l->deleted);
 }
 
 typedef struct ls_widths {
@@ -306,7 +330,13 @@ static void ls_tensor(cli *c, const dataset_listed *l, size_t i, const ls_widths
     put_cell(out, (sft_span){ shape, len }, w->shape);
     cli_printf(out, "%" PRIu64 "-%" PRIu64 "  ", t->offset, t->offset + (t->end - t->begin));
     bool replaced = sft_dataset_is_replaced(l->replaced, l->shard, i);
-    cli_path(out, l->name, replaced ? "  (replaced)\n" : "\n");
+    bool deleted = sft_dataset_is_deleted(l->replaced, l->shard, i);
+    cli_path(out, l->name, replaced ? "  (replaced)\n" : deleted ? "  (deleted)\n"
+                           : "");
+    if (replaced || deleted) return;
+    if (l->deleted) cli_text(out, "  (");
+    if (l->deleted) count_of(out, l->deleted, "row");
+    cli_text(out, l->deleted ? " deleted)\n" : "\n");
 }
 
 void dataset_print_shard(cli *c, const dataset_listed *shard) {
@@ -326,7 +356,8 @@ void dataset_print_shard(cli *c, const dataset_listed *shard) {
         if (!cli_is_matched(&c->set, sft_file_tensor_at(shard->file, i)->name)) continue;
         bool first = c->matched++ == 0;
         if (first && tsv) {
-            cli_text(&c->out, "path\tshard\tname\tdtype\tshape\tbytes\tbegin\tend\treplaced\n");
+            cli_text(&c->out, "path\tshard\tname\tdtype\tshape\tbytes\tbegin\tend\treplaced\t"
+                              "deleted_samples\n");
         } else if (first) {
             cli_style_on(&c->out, CLI_DIM);
             put_cell(&c->out, sft_span_cstr("NAME"), w.name);

@@ -313,14 +313,16 @@ sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
             return sfti_fail(err, SFT_EXISTS, "%s: expected a shard that the dataset lacks: this "
                              "job was committed before", name);
         const sft_dataset_shard facts = { name,    r->bytes,   r->samples, r->valid_samples,
-                                          samples, r->tensors, 0,          r->sha256 };
+                                          samples, r->tensors, 0,          r->sha256, 0 };
         c->shards[c->shard_count++] = (commit_shard){ r->stored.data, { facts, true, 0 }, r, 0 };
         if (!sfti_add(samples, r->samples, &samples)) return sfti_ds_overflow("samples", err);
     }
     c->sources = sfti_arena_array(&c->work, c->shard_count, sizeof *c->sources);
     if (!c->sources) return sfti_fail_memory(err, c->shard_count * sizeof *c->sources);
     for (size_t i = 0; i < c->shard_count; i++)
-        c->sources[i] =
-            (sfti_ds_source){ c->shards[i].stored, c->shards[i].shard.facts.name };
+        c->sources[i] = (sfti_ds_source){
+            c->shards[i].stored, c->shards[i].shard.facts.name,
+            c->shards[i].receipt ? NULL : sfti_ds_mask_find(&c->base.masks, c->shards[i].stored)
+        };
     return SFT_OK;
 }

@@ -316,7 +316,8 @@ static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) 
                o->mode == SFT_DATASET_BATCH && !o->index && !c->base.index.data;
     /* Shards in segments need not be read where nothing that is checked or written depends on
      * them. An overwrite leaves those of a damaged segment to gc. */
-    if (!code && c->base.segmented && !c->apart) {
+    const bool listed = c->base.segmented || *c->base.masks.sha256;
+    if (!code && listed && !c->apart) {
         sft_error what = SFT_ERROR_INIT;
         code = sfti_ds_manifest_load(c->storage, &c->work, &c->base, &what);
         bool broken = code == SFT_DATASET_SHARD || code == SFT_MANIFEST_TYPE;
@@ -366,7 +367,8 @@ sft_code sft_commit_prepare(sft_commit *c, const sft_job *job, sft_error *err) {
     if (code) return code;
     for (int i = 0; i < SEGMENT_TRIES; i++) {
         code = prepare_once(c, &own, &what);
-        bool again = code == SFT_DATASET_SHARD && c->base.segmented &&
+        bool listed = c->base.segmented || *c->base.masks.sha256;
+        bool again = code == SFT_DATASET_SHARD && listed &&
                      sfti_ds_manifest_changed(c->storage, &c->alloc, c->base_text);
         if (!again) break;
     }

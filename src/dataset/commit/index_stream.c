@@ -117,7 +117,7 @@ static bool batch_row(index_batch *b, const sft_commit *c, const sfti_ds_row *ro
                 batch_text(b, COL_DTYPE, dtype, strlen(dtype)) && batch_dims(b, row, c->wide) &&
                 batch_number(b, COL_BEGIN, row->begin) && batch_number(b, COL_END, row->end) &&
                 (b->rows % 8 || sfti_buffer_put(bits, "", 1));
-    if (good && row->shadowed)
+    if (good && (row->shadowed || row->deleted))
         bits->data[b->rows / 8] = (char)(bits->data[b->rows / 8] | 1 << (b->rows % 8));
     b->rows += good;
     return good;

@@ -60,9 +60,13 @@ sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
         bool keyed = c->options->mode == SFT_DATASET_KV;
         for (uint32_t i = 0; i < row->rank; i++)
             if (row->shape[i] > INT32_MAX) c->wide = true;
-        if (keyed && row->shadowed) {
-            /* Duplicates that an earlier commit accepted are not this one's. */
-            if (!c->options->last_win && row->winner >= n.base_count)
+        if (keyed && row->deleted) {
+            c->shadowing = true; /* the index marks it, too */
+        } else if (keyed && row->shadowed) {
+            /* Duplicates that an earlier commit accepted are not this one's, and the name of a
+             * deleted row may come again. */
+            if (!c->options->last_win && row->winner >= n.base_count &&
+                sfti_ds_merge_after(n.merge, row) >= n.base_count)
                 code = count_duplicate(&n, row);
             else c->shards[row->source].shard.facts.shadowed++;
             c->shadowing = true;
@@ -164,6 +168,8 @@ sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
     if (!fits)
         return sfti_fail(err, SFT_SIZE_OVERFLOW,
                          "expected samples below 2^63 and totals within 64 bits, found more");
+    if (c->how.mode == SFT_COMMIT_APPEND) m->masks = c->base.masks;
+    m->mode = c->options->mode;
     sfti_ds_manifest_total(m);
     if (c->options->mode == SFT_DATASET_BATCH) { /* the schema: the shape of a full batch */
         m->has_schema = m->column_count <= SFTI_SCHEMA_MOST;
@@ -206,7 +212,6 @@ sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
     if (keep && !sfti_add(now, keep, &keep)) keep = UINT64_MAX;
     sfti_ds_swap_history(&c->swap, &c->base, o->keep_versions && c->has_base, c->job.uuid, m);
     m->keep_until = keep > until ? keep : until;
-    m->mode = o->mode;
     if (o->mode == SFT_DATASET_BATCH) {
         m->batch_size = o->batch_size;
         m->tail = sft_span_cstr(tails[o->tail]);

@@ -23,13 +23,27 @@ static void write_segments(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_json_close(w, ']');
 }
 
+static void write_masks(sfti_json_writer *w, const sfti_ds_masks *masks) {
+    sfti_json_put_open(w, "features", '[');
+    sfti_json_cstr(w, "deleted");
+    sfti_json_close(w, ']');
+    sfti_json_put_open(w, "deleted", '{');
+    sfti_json_put_cstr(w, "sha256", masks->sha256);
+    sfti_json_put_uint(w, "bytes", masks->bytes);
+    sfti_json_put_uint(w, "shards", masks->shards);
+    sfti_json_put_uint(w, "count", masks->deleted);
+    sfti_json_close(w, '}');
+}
+
 sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_buffer *text, sft_error *err) {
     sft_sink sink = sft_sink_memory(text);
     sfti_json_writer w;
     sfti_json_write(&w, &sink, 0, err);
     sfti_json_open(&w, '{');
-    sfti_json_put_cstr(&w, "format_version", m->segmented ? "2.0" : "1.0");
+    const bool deletes = *m->masks.sha256 != '\0';
+    sfti_json_put_cstr(&w, "format_version", deletes ? "3.0" : m->segmented ? "2.0" : "1.0");
     sfti_json_put_cstr(&w, "safetensors_version", "1.0");
+    if (deletes) write_masks(&w, &m->masks);
 
     sfti_json_put_text(&w, "generator", m->generator);
     sfti_json_put_cstr(&w, "commit", m->commit);
@@ -44,6 +58,7 @@ sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_buffer *text, sft
     sfti_json_put_text(&w, "kv_separator", m->separator);
     sfti_json_put_text(&w, "tail_strategy", m->tail);
     sfti_json_put_text(&w, "index", m->index);
+    if (m->index.data && *m->index_commit) sfti_json_put_cstr(&w, "index_commit", m->index_commit);
     if (m->keep_until) sfti_json_put_uint(&w, "keep_until", m->keep_until);
     if (m->dropped) sfti_json_put_uint(&w, "dropped_samples", m->dropped);
 

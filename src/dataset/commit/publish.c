@@ -99,6 +99,11 @@ static void publish_after(void *ctx) {
         sfti_ds_segment_name(c->base.segments[i].sha256, name);
         sfti_ds_removal_of(&r, name);
     }
+    if (replaced && *c->base.masks.sha256) {
+        char name[SFTI_SEGMENT_FILE_NAME];
+        sfti_ds_masks_name(c->base.masks.sha256, name);
+        sfti_ds_removal_of(&r, name);
+    }
     if (p->old_moved) sfti_ds_removal_index(&r, p->old_name);
     sfti_ds_removal_end(&r, c->job_folder);
 }

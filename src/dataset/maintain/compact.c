@@ -2,7 +2,9 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/order.h"
 #include "base/sink.h"
+#include "dataset/commit/masks.h"
 #include "dataset/maintain/compact.h"
 #include "dataset/maintain/results.h"
 
@@ -51,6 +53,31 @@ static bool compact_segmented(const compaction *c) {
     return c->options.form == SFT_FORM_SEGMENTS;
 }
 
+static int masks_by_name(const void *masks, uint32_t a, uint32_t b) {
+    const sfti_ds_mask *all = masks;
+    return strcmp(all[a].shard, all[b].shard);
+}
+
+/* The masks of shards that are not rewritten. */
+static sft_code compact_masks(compaction *c) {
+    const sfti_ds_masks *old = &sfti_ds_manifest_of(c->dataset)->masks;
+    sfti_ds_mask *all = sfti_arena_array(&c->arena, old->shards, sizeof *all);
+    size_t count = 0;
+    if (!all) return sfti_fail_memory(c->err, (size_t)old->shards * sizeof *all);
+    for (size_t i = 0; i < c->count; i++) {
+        const sfti_ds_mask *mask = sfti_ds_mask_find(old, c->shards[i].facts.name);
+        if (mask) all[count++] = *mask;
+    }
+    if (count == old->shards) return SFT_OK; /* the same file */
+    const uint32_t *order = sfti_arena_sorted(&c->arena, count, masks_by_name, all);
+    sfti_ds_mask *sorted = sfti_arena_array(&c->arena, count, sizeof *sorted);
+    if (!order || !sorted) return sfti_fail_memory(c->err, count * sizeof *sorted);
+    for (size_t i = 0; i < count; i++) sorted[i] = all[order[i]];
+    c->masks.alloc = c->alloc;
+    return sfti_ds_masks_make(sorted, count, c->uuid, &c->alloc, &c->masks, &c->next.masks,
+                              c->err);
+}
+
 static sft_code compact_manifest(compaction *c) {
     sfti_ds_manifest *m = &c->next;
     sft_code code = SFT_OK;
@@ -64,6 +91,8 @@ static sft_code compact_manifest(compaction *c) {
             return sfti_fail(c->err, SFT_SIZE_OVERFLOW,
                              "expected samples below 2^63 and totals within 64 bits, found more");
     }
+    code = compact_masks(c);
+    if (code) return code;
     sfti_ds_manifest_total(m);
     if (m->mode == SFT_DATASET_BATCH) code = sfti_compact_batch_schema(c);
     m->segmented = compact_segmented(c);
@@ -79,6 +108,7 @@ static sft_code compact_manifest(compaction *c) {
     }
     if (code) return code;
     m->index = (sft_span){ NULL, 0 };
+    *m->index_commit = '\0';
     if (c->options.batch_size) m->batch_size = c->options.batch_size;
     if (!*m->row_order) memcpy(m->row_order, m->commit, sizeof m->row_order);
     if (!sfti_add(m->version, 1, &m->version))
@@ -109,6 +139,7 @@ static sft_code compact_move(compaction *c) {
         if (code) return code;
     }
     sft_code code = sfti_ds_segments_put(&c->segments, s, c->folder, c->err);
+    if (!code && c->masks.len) code = sfti_ds_masks_put(&c->next.masks, s, &c->masks, c->err);
     return code ? code : sfti_ds_settle(s, c->err);
 }
 
@@ -127,6 +158,11 @@ static void compact_clean(void *ctx) {
         sfti_ds_segment_name(old->segments[i].sha256, name);
         sfti_ds_removal_of(&r, name);
     }
+    if (own && strcmp(old->masks.sha256, c->next.masks.sha256) != 0 && *old->masks.sha256) {
+        char name[SFTI_SEGMENT_FILE_NAME];
+        sfti_ds_masks_name(old->masks.sha256, name);
+        sfti_ds_removal_of(&r, name);
+    }
     if (sfti_ds_swap_is_last(&c->swap)) sfti_ds_removal_index(&r, SFTI_DATASET_INDEX);
     sfti_ds_removal_end(&r, c->folder);
 }
@@ -138,6 +174,7 @@ static void compact_undo(const compaction *c) {
         if (name) (void)sfti_call(c->storage, remove, name, false, &ignored);
     }
     sfti_ds_segments_remove(&c->segments, c->storage);
+    if (c->masks.len) sfti_ds_masks_remove(&c->next.masks, c->storage);
     if (*c->folder) (void)sfti_call(c->storage, remove, c->folder, true, &ignored);
 }
 
@@ -227,12 +264,18 @@ static sft_code compact_result(const compaction *c, const char *path, sft_tree *
     bool changed = c->group_count != 0 || c->reform, dry_run = c->options.dry_run;
     uint64_t segments = changed ? compact_least(c->after) : m->segment_count;
     uint64_t bytes = !changed ? m->total_bytes : dry_run ? UINT64_MAX : c->next.total_bytes;
+    const uint64_t columns = m->mode == SFT_DATASET_KV && m->column_count ? m->column_count : 1;
+    uint64_t deleted = 0;
+    for (size_t i = 0; i < c->group_count; i++)
+        for (size_t k = c->groups[i].first; k < c->groups[i].end; k++)
+            deleted += sft_dataset_shard_at(c->dataset, k)->deleted;
     sfti_ds_result_begin(&w, tree, path, true, err);
     sfti_json_put_bool(&w, "dry_run", dry_run);
     sfti_json_put_uint(&w, "shards_before", m->shard_count);
     sfti_json_put_uint(&w, "shards_after", c->after);
     sfti_json_put_uint(&w, "rewritten", c->rewritten);
     sfti_json_put_uint(&w, "tensors_dropped", c->dropped);
+    sfti_json_put_uint(&w, "deleted_dropped", deleted / columns);
     sfti_json_put_uint(&w, "bytes_before", m->total_bytes);
     sfti_json_put_known(&w, "bytes_after", bytes);
     sfti_json_put_bool(&w, "index_removed", changed && m->index.data);
@@ -273,6 +316,7 @@ sft_code sft_dataset_compact_tree(const sft_storage *storage, const sft_compact_
     if (!code) code = compact_result(&c, path, tree, err);
     sft_dataset_close(c.dataset);
     sfti_ds_segments_free(&c.segments);
+    sft_buffer_free(&c.masks);
     sfti_arena_free(&c.arena);
     return code;
 }

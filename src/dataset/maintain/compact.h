@@ -1,6 +1,7 @@
 /* Compaction rewrites groups of neighbouring shards and is a commit itself. compact.c runs it;
  * compact_kv.c and compact_batch.c plan and write the groups of a KV or batch dataset, using
- * compact_shard.c (one new shard) and compact_order.c (the order of its rows). */
+ * compact_shard.c (one new shard), compact_order.c (the order of names in it), compact_nodes.c and
+ * compact_rows.c (rows of a batch). */
 #ifndef SFTI_DATASET_COMPACT_H
 #define SFTI_DATASET_COMPACT_H
 
@@ -17,7 +18,7 @@ typedef struct compact_keys {
 typedef struct compact_group {
     size_t first, end;
     uint64_t into; /* by as many */
-    uint64_t rows; /* batch mode: without padding */
+    uint64_t rows; /* batch mode: without padding and deleted ones */
     uint64_t held; /* batch mode: with padding */
 } compact_group;
 
@@ -33,6 +34,7 @@ typedef struct compaction {
     sfti_ds_manifest next;
     sfti_ds_segments segments; /* all of the next manifest */
     bool reform;               /* the manifest changes even if no shard does */
+    sft_buffer masks;          /* of rows that stay deleted */
     sfti_ds_shard *shards; /* of the next manifest, in the order of samples */
     size_t count;
     compact_keys *shadowed; /* by shard, in the order of samples */
@@ -97,6 +99,22 @@ void sfti_compact_order_free(compact_order *order);
 sft_code sfti_compact_kv_plan(compaction *c);
 /* Replaces the group by one shard, or by none if all its tensors are shadowed. */
 sft_code sfti_compact_kv_write(compaction *c, const compact_group *g);
+
+/* ── compact_nodes.c and compact_rows.c: rows of a group in batch mode ── */
+
+typedef struct sfti_compact_rows sfti_compact_rows;
+
+/* Open the shards of a group and compare them with the manifest's columns. Memory is from the
+ * arena, errors go to c->err. Close before the arena is freed. */
+sft_code sfti_compact_rows_open(compaction *c, const compact_group *g, sfti_arena *arena,
+                                sfti_compact_rows **out);
+/* The tensors of a new shard of `samples` rows: `valid` rows of the group from the first on, and
+ * padding. They, and their sources, live as long as the arena and the rows. */
+sft_code sfti_compact_rows_take(sfti_compact_rows *rows, uint64_t first, uint64_t valid,
+                                uint64_t samples, sfti_arena *work, sft_part **parts,
+                                size_t *count);
+/* NULL is ignored. */
+void sfti_compact_rows_close(sfti_compact_rows *rows);
 
 /* ── compact_batch.c ── */
 

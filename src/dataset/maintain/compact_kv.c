@@ -22,14 +22,16 @@ static sft_code kv_find_shadowed(compaction *c) {
     memset(c->shadowed, 0, n * sizeof *c->shadowed);
     for (size_t i = 0; i < n; i++) {
         const char *name = sft_dataset_shard_at(c->dataset, i)->name;
-        sources[i] = (sfti_ds_source){ name, name };
+        sources[i] = (sfti_ds_source){
+            name, name, sfti_ds_mask_find(&sfti_ds_manifest_of(c->dataset)->masks, name)
+        };
     }
     sft_code code =
         sfti_ds_merge_open(c->storage, sources, n, &c->open, &c->alloc, NULL, &merge, c->err);
     const sfti_ds_row *row = NULL;
     if (!code) code = sfti_ds_merge_next(merge, &row, c->err);
     while (!code && row) {
-        if (row->shadowed) {
+        if (row->shadowed || row->deleted) {
             compact_keys *keys = &c->shadowed[row->source];
             sft_span *all =
                 sfti_arena_grow(&c->arena, keys->key, keys->count, 1, &keys->cap, sizeof *all);

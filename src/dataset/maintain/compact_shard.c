@@ -47,6 +47,6 @@ sft_code sfti_compact_facts(compaction *c, char *name, size_t tensors, uint64_t 
     memcpy(digest, sum->sha256, 65);
     sfti_ds_shard *to = &c->shards[c->count++];
     to->known = true;
-    to->facts = (sft_dataset_shard){ name, sum->bytes, samples, valid, 0, tensors, 0, digest };
+    to->facts = (sft_dataset_shard){ name, sum->bytes, samples, valid, 0, tensors, 0, digest, 0 };
     return SFT_OK;
 }

@@ -78,10 +78,10 @@ static bool gc_young(const gc_work *g, int64_t time_s) {
 /* Whether the manifest names a shard or a segment. Out of memory it counts as named. */
 static bool gc_named(const gc_work *g, const char *name, sft_code *code, sft_error *err) {
     bool has = true;
-    if (sfti_ds_is_segment(sft_span_cstr(name))) {
-        has = sfti_ds_manifest_segment(&g->m, name);
+    if (sfti_ds_is_addressed(sft_span_cstr(name))) {
+        has = sfti_ds_manifest_addresses(&g->m, name);
         for (size_t i = 0; !has && i < g->stay; i++)
-            has = sfti_ds_manifest_segment(&g->stays[i], name);
+            has = sfti_ds_manifest_addresses(&g->stays[i], name);
         return has;
     }
     *code = sfti_ds_names_has(&g->names, name, &has, err);
@@ -106,7 +106,7 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
     /* Without a manifest, which may have been deleted, no shard counts as garbage. */
     if (part && !g->has_manifest) return true;
-    const bool segment = !object->folder && sfti_ds_is_segment(name);
+    const bool segment = !object->folder && sfti_ds_is_addressed(name);
     sft_code code = SFT_OK;
     if (segment && !g->has_manifest) return true;
     bool garbage = object->folder ? sfti_ds_is_job(name) : sfti_ds_is_temporary(name);

@@ -36,6 +36,8 @@ sft_code sft_dataset_info_tree(const sft_dataset *dataset, const char *path, sft
     sfti_json_put_text(&w, "index", m->index);
     sfti_json_put_known(&w, "segments", m->segmented ? m->segment_count : UINT64_MAX);
 
+    const bool kv = m->mode == SFT_DATASET_KV;
+    const uint64_t columns = kv && m->column_count ? m->column_count : 1;
     uint64_t tensors = 0, shadowed = 0, padded = 0;
     bool known = true;
     for (size_t i = 0; i < m->shard_count; i++) {
@@ -48,6 +50,7 @@ sft_code sft_dataset_info_tree(const sft_dataset *dataset, const char *path, sft
     sfti_json_put_uint(&w, "valid_samples", m->total_valid);
     sfti_json_put_uint(&w, "padded_samples", padded);
     sfti_json_put_uint(&w, "dropped_samples", m->dropped);
+    sfti_json_put_uint(&w, "deleted_samples", m->masks.deleted / columns);
     sfti_json_put_uint(&w, "bytes", m->total_bytes);
     sfti_json_put_uint(&w, "shards", m->shard_count);
     sfti_json_put_known(&w, "tensors", known ? tensors : UINT64_MAX);
@@ -127,6 +130,7 @@ typedef struct ls_call {
 static sft_code ls_shard(sfti_json_writer *w, const ls_call *call, size_t i, sft_error *err) {
     sft_file *file = NULL;
     const sft_dataset_shard *shard = sft_dataset_shard_at(call->dataset, i);
+    const bool kv = sft_dataset_get_mode(call->dataset) == SFT_DATASET_KV;
     sft_code code = sft_dataset_shard_open(call->dataset, i, &call->open, &file, err);
     if (code) return code;
     for (size_t k = 0; k < sft_file_tensor_count(file) && !w->code; k++) {
@@ -143,6 +147,9 @@ static sft_code ls_shard(sfti_json_writer *w, const ls_call *call, size_t i, sft
         sfti_json_put_uint(w, "end", t->offset + (t->end - t->begin));
         if (call->replaced) sfti_json_put_bool(w, "replaced", replaced);
         else sfti_json_put_null(w, "replaced");
+        bool deleted = sft_dataset_is_deleted(call->replaced, i, k);
+        sfti_json_put_known(w, "deleted_samples", !kv ? shard->deleted
+                            : call->replaced ? deleted : UINT64_MAX);
         sfti_json_close(w, '}');
     }
     sft_close(file);

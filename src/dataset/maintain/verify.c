@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "bytes/source.h"
 #include "dataset/maintain/results.h"
+#include "dataset/read/masks.h"
 #include "dataset/read/merge.h"
 #include "dataset/read/stream.h"
 #include "safetensors_hash.h"
@@ -37,6 +38,7 @@ typedef struct verification {
     sfti_arena arena;
     sfti_ds_manifest manifest; /* without shards that are in segments */
     const sfti_ds_manifest *m; /* that one; NULL: it is the finding */
+    uint64_t masked;           /* shards with a mask */
     sfti_ds_names names;       /* of its shards */
     sfti_ds_manifest *versions; /* that are kept and not damaged */
     size_t version_count;
@@ -206,6 +208,9 @@ static void verify_shard(verification *v, const sft_dataset_shard *s) {
     if (v->m->mode == SFT_DATASET_BATCH) verify_batch(v, s, file);
     sft_close(file);
     verify_digest(v, s);
+    const sfti_ds_mask *mask = sfti_ds_mask_find(&v->m->masks, s->name);
+    v->masked += mask != NULL;
+    if (mask && sfti_ds_mask_check(mask, s, v->m->mode, &e)) verify_find(v, s->name, &e);
     v->samples += s->samples;
     v->valid += s->valid_samples;
     v->shadowed += s->shadowed;
@@ -235,8 +240,7 @@ static void verify_unlisted(verification *v, sft_code code, const sft_error *wha
 }
 
 static void verify_totals(verification *v) {
-    uint64_t columns = v->m->column_count ? v->m->column_count : 1;
-    uint64_t hidden = v->shadowed / columns; /* rows that a later one replaces */
+    uint64_t hidden = sfti_ds_manifest_hidden(v->m, v->shadowed);
     verify_numbers(v, SFTI_DATASET_MANIFEST, "total_bytes", v->m->total_bytes, v->bytes);
     if (v->opened_all) {
         verify_numbers(v, SFTI_DATASET_MANIFEST, "total_samples", v->m->total_samples,
@@ -254,7 +258,8 @@ static sft_code duplicates_sources(verification *v, sfti_ds_source *sources, uin
     sft_code code = sfti_ds_stream_next(&stream, &s, err);
     for (size_t i = 0; !code && s; i++) {
         const char *name = sfti_arena_copy(&v->arena, s->name, strlen(s->name));
-        sources[i] = (sfti_ds_source){ name, name };
+        if (name)
+            sources[i] = (sfti_ds_source){ name, name, sfti_ds_mask_find(&v->m->masks, name) };
         told[i] = s->shadowed;
         code = name ? sfti_ds_stream_next(&stream, &s, err) : sfti_fail_memory(err, 1);
     }
@@ -303,7 +308,7 @@ static bool verify_names(verification *v, const char *name) {
 static bool verify_kept(verification *v, const char *name, bool segment) {
     bool has = false;
     for (size_t i = 0; segment && !has && i < v->version_count; i++)
-        has = sfti_ds_manifest_segment(&v->versions[i], name);
+        has = sfti_ds_manifest_addresses(&v->versions[i], name);
     sft_code code = segment ? SFT_OK : sfti_ds_names_has(&v->kept, name, &has, v->err);
     if (!v->code) v->code = code;
     return has || code;
@@ -315,9 +320,9 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
     sft_span name = sft_span_cstr(object->name);
     bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
     bool index = strcmp(object->name, SFTI_DATASET_INDEX) == 0;
-    bool segment = !object->folder && sfti_ds_is_segment(name);
+    bool segment = !object->folder && sfti_ds_is_addressed(name);
     if (part && verify_names(v, object->name)) return !v->code;
-    if (segment && sfti_ds_manifest_segment(v->m, object->name)) return true;
+    if (segment && sfti_ds_manifest_addresses(v->m, object->name)) return true;
     if ((part || segment) && verify_kept(v, object->name, segment)) return !v->code;
     v->index = v->index || index;
     v->index_folder = v->index_folder || (index && object->folder);
@@ -327,6 +332,8 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
     sft_error e = SFT_ERROR_INIT;
     (void)sfti_fail(&e, SFT_DATASET_SHARD, "%s",
                     part ? "the manifest does not name this shard"
+                    : segment && !sfti_ds_is_segment(name)
+                        ? "the manifest does not name these masks"
                     : segment ? "the manifest does not name this segment"
                     : stale ? "the manifest names no index" : "a job's folder");
     verify_put(v, &v->orphans, object->name, &e);
@@ -373,7 +380,8 @@ static bool index_file(verification *v, const char *name, uint64_t *rows) {
     if (code) return false;
     sfti_total_add(rows, index.rows);
     bool full = index.columns == SFTI_INDEX_COLUMNS;
-    bool same = !ours || sft_span_equal(index.commit, sft_span_cstr(v->m->commit));
+    const sft_span whose = sft_span_cstr(sfti_ds_manifest_index(v->m));
+    bool same = !ours || sft_span_equal(index.commit, whose);
     bool known = index_names_shard(v, index.first) && index_names_shard(v, index.last);
     if (!same) index_stale(v, "another commit");
     else if (!ours && !(full && known)) index_stale(v, "other shards");
@@ -461,6 +469,7 @@ static void verify_versions(verification *v) {
         if (!code) {
             v->version_count++;
             code = version_shards(v, m, all[i].name, &e);
+            if (!code) code = sfti_ds_masks_read(v->storage, &v->arena, &m->masks, &e);
         }
         if (code && code != SFT_NOT_FOUND) verify_find(v, all[i].name, &e);
     }
@@ -476,7 +485,8 @@ static void verify_all(verification *v) {
     sfti_ds_stream stream = verify_stream(v);
     const sft_dataset_shard *s = NULL;
     sft_error e = SFT_ERROR_INIT;
-    sft_code code = sfti_ds_stream_next(&stream, &s, &e);
+    sft_code code = sfti_ds_masks_read(v->storage, &v->arena, &v->manifest.masks, &e);
+    if (!code) code = sfti_ds_stream_next(&stream, &s, &e);
     while (!code && s && !v->code) {
         code = sfti_ds_names_add(&v->names, s->name, &e);
         if (!code) verify_shard(v, s);
@@ -488,6 +498,9 @@ static void verify_all(verification *v) {
     v->listed = !code;
 
     if (!v->listed) return;
+    const uint64_t masks = *v->m->masks.sha256 ? v->m->masks.shards : 0;
+    if (!v->code && v->opened_all)
+        verify_numbers(v, SFTI_DATASET_MANIFEST, "shards with deleted rows", masks, v->masked);
     if (!v->code) verify_totals(v);
     if (!v->code) verify_duplicates(v);
     if (!v->code) verify_versions(v);

@@ -1,7 +1,7 @@
 /* An open dataset: its facts and its shards. Tests: test_dataset_whole.c. */
 #include "base/error.h"
 #include "base/order.h"
-#include "dataset/read/manifest.h"
+#include "dataset/read/masks.h"
 
 #include <string.h>
 
@@ -107,6 +107,13 @@ size_t sft_dataset_shard_count(const sft_dataset *dataset) {
 const sft_dataset_shard *sft_dataset_shard_at(const sft_dataset *dataset, size_t i) {
     if (i >= dataset->manifest.shard_count) return NULL;
     return &dataset->manifest.shards[dataset->order[i]].facts;
+}
+
+sft_span sft_dataset_shard_mask(const sft_dataset *dataset, size_t i) {
+    const sft_dataset_shard *s = sft_dataset_shard_at(dataset, i);
+    const sfti_ds_mask *mask = s ? sfti_ds_mask_find(&dataset->manifest.masks, s->name) : NULL;
+    if (!mask) return (sft_span){ NULL, 0 };
+    return (sft_span){ (const char *)mask->at, (size_t)sfti_ds_mask_bytes(mask->bits) };
 }
 
 /* ── Shards ── */

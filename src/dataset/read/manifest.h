@@ -27,6 +27,21 @@ typedef struct sfti_ds_sums {
     uint64_t next_file; /* the highest number of a file, plus one */
 } sfti_ds_sums;
 
+/* Which rows of a shard are deleted (masks.h). */
+typedef struct sfti_ds_mask {
+    const char *shard;
+    uint64_t bits, deleted;
+    const uint8_t *at; /* from the lowest bit on */
+} sfti_ds_mask;
+
+/* The file of all masks, as the manifest names it. */
+typedef struct sfti_ds_masks {
+    char sha256[65]; /* empty: no row is deleted */
+    uint64_t bytes, shards;
+    uint64_t deleted; /* rows; in KV mode tensors */
+    const sfti_ds_mask *mask; /* by the names of shards; NULL until they are loaded */
+} sfti_ds_masks;
+
 /* The last batch of a stream that was committed. */
 typedef struct sfti_ds_batch {
     sft_span stream;
@@ -47,12 +62,15 @@ typedef struct sfti_ds_manifest {
     uint64_t batch_size;
     sft_span name_col, separator, tail;
     sft_span index; /* file name; data NULL: null or absent */
+    char index_commit[37]; /* whose it is, if not this commit's */
     uint64_t total_samples, total_valid, total_bytes;
     uint64_t keep_until; /* Unix time until which gc keeps replaced shards, or 0 */
     uint64_t dropped;    /* rows dropped by tail_strategy=drop */
     size_t batch_count;
     sfti_ds_batch *batches;
     sfti_ds_sums sums;
+    sfti_ds_masks masks;
+    unsigned format; /* major number of format_version, as read */
     bool segmented; /* the shards are in segments */
     bool numbered;  /* segmented: commits are numbered files (commit/swap.c) */
     size_t segment_count;
@@ -88,12 +106,16 @@ sft_code sfti_ds_shard_check(sfti_ds_sums *sums, const sft_dataset_shard *shard,
 /* SFT_MANIFEST_TYPE unless the sums over segments are as the manifest says. */
 sft_code sfti_ds_sums_check(const sfti_ds_sums *found, const sfti_ds_sums *told, sft_error *err);
 sft_code sfti_ds_order_fail(const char *name, sft_error *err);
-/* totals of the manifest by its sums: rows that a later shard replaces do not count. */
+/* totals of the manifest by its sums: rows that nobody sees do not count. */
 void sfti_ds_manifest_total(sfti_ds_manifest *m);
 /* Whether a shard of this name is among the manifest's: a binary search. */
 bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name);
-/* Whether a segment of this file name is among the manifest's. */
-bool sfti_ds_manifest_segment(const sfti_ds_manifest *manifest, const char *name);
+/* Whether a segment, or the masks, of this file name are the manifest's. */
+bool sfti_ds_manifest_addresses(const sfti_ds_manifest *manifest, const char *name);
+/* Rows that nobody sees because a later one of their name replaces them, or they are deleted. */
+uint64_t sfti_ds_manifest_hidden(const sfti_ds_manifest *m, uint64_t shadowed);
+/* The commit whose index it is. */
+const char *sfti_ds_manifest_index(const sfti_ds_manifest *m);
 /* For sfti_sort over an array of sfti_ds_shard. */
 int sfti_ds_by_name(const void *shards, uint32_t a, uint32_t b);
 int sfti_ds_by_sample(const void *shards, uint32_t a, uint32_t b);

@@ -43,7 +43,7 @@ static sft_code manifest_shards(sfti_fields *r, void *out) {
     manifest_caps *caps = r->ctx;
     if (sfti_json_next(&r->json) != SFTI_JSON_ARRAY) return sfti_fields_wrong(r, "an array");
     while (sfti_json_next(&r->json) == SFTI_JSON_OBJECT) {
-        uint32_t seen;
+        uint64_t seen;
         sfti_ds_shard *all = sfti_arena_grow(r->arena, m->shards, m->shard_count, 1,
                                              &caps->shards, sizeof *all);
         if (!all) return sfti_fail_memory(r->err, sizeof *all);
@@ -90,6 +90,41 @@ static sft_code manifest_segments(sfti_fields *r, void *out) {
         if (code) return code;
     }
     return r->json.type == SFTI_JSON_ARRAY_END ? SFT_OK : sfti_fields_wrong(r, "an object");
+}
+
+/* ── Masks ── */
+
+static sft_code masks_digest(sfti_fields *r, void *out) {
+    sfti_ds_masks *masks = out;
+    char name[SFTI_SEGMENT_FILE_NAME];
+    sfti_ds_masks_name(masks->sha256, name);
+    if (sfti_ds_is_addressed(sft_span_cstr(name))) return SFT_OK;
+    return sfti_fields_wrong(r, "64 hexadecimal digits");
+}
+
+#define OF_MASKS(member) SFTI_FIELD_UINT, offsetof(sfti_ds_masks, member), true, NULL
+static const sfti_field masks_rows[] = {
+    { "sha256", SFTI_FIELD_SHA256, offsetof(sfti_ds_masks, sha256), true, masks_digest },
+    { "bytes", OF_MASKS(bytes) },
+    { "shards", OF_MASKS(shards) },
+    { "count", OF_MASKS(deleted) },
+};
+
+static sft_code manifest_masks(sfti_fields *r, void *out) {
+    sfti_ds_manifest *m = out;
+    if (sfti_json_next(&r->json) != SFTI_JSON_OBJECT) return sfti_fields_wrong(r, "an object");
+    return sfti_fields_read(r, SFTI_FIELDS(masks_rows), &m->masks, NULL);
+}
+
+/* What a reader has to know, beyond what format 2.0 has. */
+static sft_code manifest_features(sfti_fields *r, void *out) {
+    (void)out;
+    if (sfti_json_next(&r->json) != SFTI_JSON_ARRAY) return sfti_fields_wrong(r, "an array");
+    while (sfti_json_next(&r->json) == SFTI_JSON_STRING)
+        if (r->json.escaped || !sft_span_equal(r->json.text, sft_span_cstr("deleted")))
+            return sfti_fields_wrong(r, "\"deleted\" of features, and of others a newer version of "
+                                        "libsafetensors");
+    return r->json.type == SFTI_JSON_ARRAY_END ? SFT_OK : sfti_fields_wrong(r, "text");
 }
 
 static int segment_order(const void *ctx, uint32_t a, uint32_t b) {
@@ -204,15 +239,15 @@ static sft_code manifest_columns(sfti_fields *r, void *out) {
 
 /* ── The top level ── */
 
-/* 2.x has segments: what reads only 1.x fails here. */
+/* 2.x has segments, 3.x features: what reads only 1.x or 2.x fails here. */
 static sft_code manifest_format(sfti_fields *r, void *out) {
     sfti_ds_manifest *m = out;
     sft_span text;
     sft_code code = sfti_fields_text(r, false, &text);
     if (code) return code;
-    m->segmented = text.len > 1 && memcmp(text.data, "2.", 2) == 0;
-    if (!m->segmented && (text.len < 2 || memcmp(text.data, "1.", 2) != 0))
-        return sfti_fields_wrong(r, "format_version 1.0 or 2.0");
+    if (text.len < 2 || !memchr("123", text.data[0], 3) || text.data[1] != '.')
+        return sfti_fields_wrong(r, "format_version 1.0, 2.0 or 3.0");
+    m->format = (unsigned)(text.data[0] - '0');
     return SFT_OK;
 }
 
@@ -271,13 +306,17 @@ static sft_code manifest_index(sfti_fields *r, void *out) {
 }
 
 #define OF_MANIFEST(member) offsetof(sfti_ds_manifest, member)
-enum { MANIFEST_VALID, MANIFEST_SHARDS, MANIFEST_SEGMENTS, MANIFEST_COMMIT };
+enum { MANIFEST_VALID, MANIFEST_SHARDS, MANIFEST_SEGMENTS, MANIFEST_COMMIT, MANIFEST_FEATURES,
+       MANIFEST_DELETED };
 static const sfti_field manifest_rows[] = {
     [MANIFEST_VALID] = { "total_valid_samples", SFTI_FIELD_UINT, OF_MANIFEST(total_valid), false,
                          NULL },
     [MANIFEST_SHARDS] = { "shards", SFTI_FIELD_TAKEN, 0, false, manifest_shards },
     [MANIFEST_SEGMENTS] = { "segments", SFTI_FIELD_TAKEN, 0, false, manifest_segments },
     [MANIFEST_COMMIT] = { "commit", SFTI_FIELD_UUID, OF_MANIFEST(commit), false, NULL },
+    [MANIFEST_FEATURES] = { "features", SFTI_FIELD_TAKEN, 0, false, manifest_features },
+    [MANIFEST_DELETED] = { "deleted", SFTI_FIELD_TAKEN, 0, false, manifest_masks },
+    { "index_commit", SFTI_FIELD_UUID, OF_MANIFEST(index_commit), false, NULL },
     { "format_version", SFTI_FIELD_TAKEN, 0, true, manifest_format },
     { "safetensors_version", SFTI_FIELD_TAKEN, 0, true, manifest_safetensors },
     { "total_samples", SFTI_FIELD_UINT, OF_MANIFEST(total_samples), true, NULL },
@@ -334,7 +373,9 @@ bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name) 
     return false;
 }
 
-bool sfti_ds_manifest_segment(const sfti_ds_manifest *m, const char *name) {
+bool sfti_ds_manifest_addresses(const sfti_ds_manifest *m, const char *name) {
+    if (!sfti_ds_is_segment(sft_span_cstr(name)))
+        return strcmp(name + sizeof SFTI_MASKS_FILE - 1, m->masks.sha256) == 0;
     for (size_t i = 0; i < m->segment_count; i++)
         if (strcmp(name + sizeof SFTI_SEGMENT_FILE - 1, m->segments[i].sha256) == 0) return true;
     return false;
@@ -372,9 +413,24 @@ bool sfti_ds_sums_add(sfti_ds_sums *sums, const sft_dataset_shard *s) {
            end <= INT64_MAX && sums->rows <= INT64_MAX; /* as sfti_ds_shard_check wants it */
 }
 
-void sfti_ds_manifest_total(sfti_ds_manifest *m) {
+uint64_t sfti_ds_manifest_hidden(const sfti_ds_manifest *m, uint64_t shadowed) {
     uint64_t columns = m->column_count ? m->column_count : 1;
-    uint64_t hidden = m->sums.shadowed / columns, valid = m->sums.rows - m->sums.padding;
+    if (m->mode != SFT_DATASET_KV) {
+        shadowed /= columns;
+        sfti_total_add(&shadowed, m->masks.deleted);
+        return shadowed;
+    }
+    sfti_total_add(&shadowed, m->masks.deleted);
+    return shadowed / columns;
+}
+
+const char *sfti_ds_manifest_index(const sfti_ds_manifest *m) {
+    return *m->index_commit ? m->index_commit : m->commit;
+}
+
+void sfti_ds_manifest_total(sfti_ds_manifest *m) {
+    uint64_t hidden = sfti_ds_manifest_hidden(m, m->sums.shadowed);
+    uint64_t valid = m->sums.rows - m->sums.padding;
     m->total_bytes = m->sums.bytes;
     m->total_samples = m->sums.rows - (hidden < m->sums.rows ? hidden : m->sums.rows);
     m->total_valid = valid - (hidden < valid ? hidden : valid);
@@ -434,8 +490,14 @@ sft_code sfti_ds_manifest_take(sfti_ds_manifest *m, sfti_ds_shard *shards, size_
 }
 
 /* Which of both forms it is, by format_version. */
-static sft_code manifest_form(sfti_ds_manifest *m, uint32_t seen, sft_error *err) {
+static sft_code manifest_form(sfti_ds_manifest *m, uint64_t seen, sft_error *err) {
     static const char *const fields[] = { "shards", "segments" };
+    static const char *const formats[] = { "", "1.0", "2.0", "3.0" };
+    const bool deletes = seen >> MANIFEST_DELETED & 1;
+    m->segmented = m->format == 2 || (m->format == 3 && !(seen >> MANIFEST_SHARDS & 1));
+    if ((m->format == 3) != (seen >> MANIFEST_FEATURES & 1) || (deletes && m->format != 3))
+        return sfti_fail(err, SFT_MANIFEST_TYPE, "expected \"features\" in format_version 3.0 "
+                         "alone, and \"deleted\" there");
     const int wanted = m->segmented ? MANIFEST_SEGMENTS : MANIFEST_SHARDS;
     const int other = m->segmented ? MANIFEST_SHARDS : MANIFEST_SEGMENTS;
     if (!(seen >> wanted & 1))
@@ -443,7 +505,7 @@ static sft_code manifest_form(sfti_ds_manifest *m, uint32_t seen, sft_error *err
                          fields[m->segmented]);
     if (seen >> other & 1)
         return sfti_fail(err, SFT_MANIFEST_TYPE, "expected no field \"%s\" in format_version %s",
-                         fields[!m->segmented], m->segmented ? "2.0" : "1.0");
+                         fields[!m->segmented], formats[m->format]);
     if (m->segmented && !(seen >> MANIFEST_COMMIT & 1))
         return sfti_fail(err, SFT_MANIFEST_TYPE, "expected the field \"commit\", found none");
     return SFT_OK;
@@ -453,7 +515,7 @@ sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manife
                                 sft_error *err) {
     manifest_caps caps = { 0, 0, 0, 0, NULL };
     sfti_fields r = { .arena = arena, .code = SFT_MANIFEST_TYPE, .ctx = &caps, .err = err };
-    uint32_t seen;
+    uint64_t seen;
     memset(out, 0, sizeof *out);
     out->text = text;
     sft_code code = sfti_fields_begin(&r, text);

@@ -44,6 +44,7 @@ struct sfti_ds_merge {
     size_t heap_count;
     uint32_t *group; /* runs whose rows have the current key */
     size_t group_count, group_next;
+    uint64_t *passed; /* of each source: tensors so far */
     const sft_job *job;
     uint64_t read; /* bytes of headers */
 };
@@ -330,9 +331,22 @@ static void merge_gather(sfti_ds_merge *m) {
     for (size_t i = 0; i < m->group_count; i++)
         if (m->runs[m->group[i]].source > winner) winner = m->runs[m->group[i]].source;
     for (size_t i = 0; i < m->group_count; i++) {
-        m->runs[m->group[i]].row.shadowed = m->runs[m->group[i]].source < winner;
-        m->runs[m->group[i]].row.winner = winner;
+        const uint32_t source = m->runs[m->group[i]].source;
+        sfti_ds_row *row = &m->runs[m->group[i]].row;
+        row->number = m->passed[source]++;
+        row->deleted = sfti_ds_mask_has(m->sources[source].mask, row->number);
+        row->shadowed = source < winner && !row->deleted;
+        row->winner = winner;
     }
+}
+
+uint32_t sfti_ds_merge_after(const sfti_ds_merge *m, const sfti_ds_row *row) {
+    uint32_t next = UINT32_MAX;
+    for (size_t i = 0; i < m->group_count; i++) {
+        const uint32_t source = m->runs[m->group[i]].source;
+        if (source > row->source && source < next) next = source;
+    }
+    return next;
 }
 
 sft_code sfti_ds_merge_next(sfti_ds_merge *m, const sfti_ds_row **row, sft_error *err) {
@@ -356,6 +370,9 @@ static sft_code merge_begin(sfti_ds_merge *m, sft_error *err) {
     m->heap = sfti_take(&m->alloc, bytes);
     if (!m->heap) return sfti_fail_memory(err, bytes);
     m->group = m->heap + m->run_count;
+    m->passed = sfti_take(&m->alloc, (m->source_count + 1) * sizeof *m->passed);
+    if (!m->passed) return sfti_fail_memory(err, m->source_count * sizeof *m->passed);
+    memset(m->passed, 0, (m->source_count + 1) * sizeof *m->passed);
     for (size_t i = 0; i < m->run_count; i++) {
         sft_code code = merge_advance(m, (uint32_t)i, err);
         if (code) return code;
@@ -397,5 +414,6 @@ void sfti_ds_merge_close(sfti_ds_merge *m) {
     }
     sfti_release(&alloc, m->runs, m->run_cap * sizeof *m->runs);
     sfti_release(&alloc, m->heap, 2 * m->run_count * sizeof *m->heap + 1);
+    sfti_release(&alloc, m->passed, (m->source_count + 1) * sizeof *m->passed);
     sfti_release(&alloc, m, sizeof *m);
 }

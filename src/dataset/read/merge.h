@@ -2,7 +2,7 @@
 #ifndef SFTI_DATASET_MERGE_H
 #define SFTI_DATASET_MERGE_H
 
-#include "dataset/dataset.h"
+#include "dataset/read/masks.h"
 
 typedef struct sfti_ds_row {
     sft_span key;     /* valid until the next row */
@@ -11,13 +11,16 @@ typedef struct sfti_ds_row {
     uint32_t rank;
     const uint64_t *shape;
     uint64_t begin, end; /* absolute in the file */
-    bool shadowed;       /* a later source has the same key */
+    uint64_t number;     /* of the source's tensors, by name */
+    bool deleted;        /* by the source's mask */
+    bool shadowed;       /* a later source has the same key, and it is not deleted */
     uint32_t winner;     /* the last source with this key */
 } sfti_ds_row;
 
 typedef struct sfti_ds_source {
     const char *stored; /* name in the storage */
     const char *name;   /* final name; sorts rows of one key */
+    const sfti_ds_mask *mask; /* NULL: none of its tensors is deleted */
 } sfti_ds_source;
 
 typedef struct sfti_ds_merge sfti_ds_merge;
@@ -32,6 +35,8 @@ sft_code sfti_ds_merge_open(const sft_storage *storage, const sfti_ds_source *so
                             sft_error *err);
 /* *row NULL at the end. */
 sft_code sfti_ds_merge_next(sfti_ds_merge *merge, const sfti_ds_row **row, sft_error *err);
+/* The next source that has the key of the row that the last call gave; UINT32_MAX: none. */
+uint32_t sfti_ds_merge_after(const sfti_ds_merge *merge, const sfti_ds_row *row);
 void sfti_ds_merge_close(sfti_ds_merge *merge);
 
 #endif

@@ -1,13 +1,13 @@
-/* Which tensors a later shard replaces. */
+/* Which tensors a later shard replaces, and which are of deleted rows. */
 #include "base/error.h"
 #include "base/options.h"
 #include "base/order.h"
-#include "dataset/dataset.h"
+#include "dataset/read/masks.h"
 
 struct sft_dataset_replaced {
     sfti_arena arena;
     sft_span *names; /* of the tensors of all shards, shard by shard */
-    bool *is;
+    bool *is, *gone; /* replaced; of deleted rows */
     size_t *first; /* number of each shard's first tensor, and of the end */
     size_t shards, cap;
 };
@@ -49,10 +49,11 @@ static sft_code replaced_names(sft_dataset_replaced *r, const sft_dataset *datas
 static sft_code replaced_fill(sft_dataset_replaced *r, const sft_dataset *dataset,
                               const sft_open_options *open, sft_error *err) {
     size_t shards = sft_dataset_shard_count(dataset);
-    bool shadowed = false;
+    const sfti_ds_masks *masks = &sfti_ds_manifest_of(dataset)->masks;
+    bool hidden = sft_dataset_get_mode(dataset) == SFT_DATASET_KV && *masks->sha256;
     for (size_t i = 0; i < shards; i++)
-        shadowed = shadowed || sft_dataset_shard_at(dataset, i)->shadowed;
-    if (!shadowed) return SFT_OK;
+        hidden = hidden || sft_dataset_shard_at(dataset, i)->shadowed;
+    if (!hidden) return SFT_OK;
     r->first = sfti_arena_array(&r->arena, (uint64_t)shards + 1, sizeof *r->first);
     if (!r->first) return sfti_fail_memory(err, shards * sizeof *r->first);
     r->first[0] = 0;
@@ -63,14 +64,29 @@ static sft_code replaced_fill(sft_dataset_replaced *r, const sft_dataset *datase
 
     size_t count = r->first[r->shards];
     r->is = sfti_arena_array(&r->arena, count, sizeof *r->is);
-    if (!r->is) return sfti_fail_memory(err, count);
-    for (size_t i = 0; i < count; i++) r->is[i] = false;
+    r->gone = sfti_arena_array(&r->arena, count, sizeof *r->gone);
+    if (!r->is || !r->gone) return sfti_fail_memory(err, count);
+    for (size_t i = 0; i < count; i++) r->is[i] = r->gone[i] = false;
     sfti_arena work = { .alloc = r->arena.alloc };
     const uint32_t *order = sfti_arena_sorted(&work, count, replaced_order, r->names);
-    for (size_t i = 1; order && i < count; i++)
-        if (sft_span_equal(r->names[order[i - 1]], r->names[order[i]])) r->is[order[i - 1]] = true;
+    uint64_t *passed = sfti_arena_array(&work, shards, sizeof *passed); /* tensors of each shard */
+    for (size_t i = 0; passed && i < shards; i++) passed[i] = 0;
+    for (size_t i = 0; order && passed && i < count; i++) {
+        size_t low = 0, high = shards; /* the shard of this tensor */
+        while (high - low > 1) {
+            size_t middle = low + (high - low) / 2;
+            if (r->first[middle] <= order[i]) low = middle;
+            else high = middle;
+        }
+        const char *name = sft_dataset_shard_at(dataset, low)->name;
+        const sfti_ds_mask *mask = sfti_ds_mask_find(masks, name);
+        r->gone[order[i]] = sfti_ds_mask_has(mask, passed[low]++);
+        if (i && sft_span_equal(r->names[order[i - 1]], r->names[order[i]]) &&
+            !r->gone[order[i - 1]])
+            r->is[order[i - 1]] = true;
+    }
     sfti_arena_free(&work);
-    return order ? SFT_OK : sfti_fail_memory(err, count * sizeof *order);
+    return order && passed ? SFT_OK : sfti_fail_memory(err, count * sizeof *order);
 }
 
 sft_code sft_dataset_find_replaced(const sft_dataset *dataset, const sft_open_options *open,
@@ -94,6 +110,11 @@ sft_code sft_dataset_find_replaced(const sft_dataset *dataset, const sft_open_op
 bool sft_dataset_is_replaced(const sft_dataset_replaced *r, size_t shard, size_t tensor) {
     return r && r->is && shard < r->shards && tensor < r->first[shard + 1] - r->first[shard] &&
            r->is[r->first[shard] + tensor];
+}
+
+bool sft_dataset_is_deleted(const sft_dataset_replaced *r, size_t shard, size_t tensor) {
+    return r && r->gone && shard < r->shards && tensor < r->first[shard + 1] - r->first[shard] &&
+           r->gone[r->first[shard] + tensor];
 }
 
 void sft_dataset_replaced_free(sft_dataset_replaced *replaced) {

@@ -1,4 +1,5 @@
 /* Segments of a manifest are read. Tests: test_dataset_segments.c. */
+#include "dataset/read/masks.h"
 #include "dataset/read/segment.h"
 
 #include "base/endian.h"
@@ -158,7 +159,7 @@ done:
 /* The newest segments first: those are merged, and removed, before the others. */
 sft_code sfti_ds_manifest_load(const sft_storage *storage, sfti_arena *arena,
                                sfti_ds_manifest *m, sft_error *err) {
-    if (!m->segmented) return SFT_OK;
+    if (!m->segmented) return sfti_ds_masks_load(storage, arena, m, err);
     sfti_arena work = { .alloc = arena->alloc };
     sfti_ds_shard **parts = sfti_arena_array(&work, m->segment_count, sizeof *parts), *all = NULL;
     sft_code code = parts ? SFT_OK : sfti_fail_memory(err, m->segment_count * sizeof *parts);
@@ -182,5 +183,6 @@ sft_code sfti_ds_manifest_load(const sft_storage *storage, sfti_arena *arena,
     code = sfti_ds_manifest_take(m, all, (size_t)told.shards, arena, err);
     if (code) return code;
     if (m->sums.next_file < told.next_file) m->sums.next_file = told.next_file;
-    return sfti_ds_sums_check(&m->sums, &told, err);
+    code = sfti_ds_sums_check(&m->sums, &told, err);
+    return code ? code : sfti_ds_masks_load(storage, arena, m, err);
 }

@@ -34,7 +34,7 @@ extern const sfti_segment_column sfti_segment_numbers[SFTI_SEGMENT_NUMBERS];
 sft_code sfti_ds_segment_read(const sft_storage *storage, const sfti_ds_segment *segment,
                               sfti_arena *texts, sfti_arena *array, sfti_ds_shard **out,
                               sft_error *err);
-/* Give a manifest the shards of its segments, if it has any. */
+/* Give a manifest the shards of its segments and the masks of its shards, if it has any. */
 sft_code sfti_ds_manifest_load(const sft_storage *storage, sfti_arena *arena,
                                sfti_ds_manifest *m, sft_error *err);
 

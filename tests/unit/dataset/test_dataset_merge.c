@@ -39,7 +39,7 @@ typedef struct world {
 
 static ds_tensor *world_shard(world *w, const char *name, size_t most) {
     (void)snprintf(w->names[w->shards], sizeof w->names[0], "%.31s", name);
-    w->sources[w->shards] = (sfti_ds_source){ w->names[w->shards], w->names[w->shards] };
+    w->sources[w->shards] = (sfti_ds_source){ w->names[w->shards], w->names[w->shards], NULL };
     ds_tensor *tensors = calloc(most + 1, sizeof *tensors);
     assert_non_null(tensors);
     return w->tensors[w->shards++] = tensors;
@@ -286,7 +286,7 @@ static bool stop(void *ctx, uint64_t done, uint64_t total) {
 }
 
 static void refusals(void **state) {
-    static const sfti_ds_source none[] = { { "none", "none" } };
+    static const sfti_ds_source none[] = { { "none", "none", NULL } };
     sfti_ds_merge *merge;
     uint64_t done = 0;
     sft_job job = SFT_JOB_INIT;

@@ -479,7 +479,7 @@ static void manifests(void **state) {
           "0123456789abcdef0123456789abcdef\",\"bytes\":1,\"shards\":0}]}", "64 hexadecimal" },
         { HEAD COMMIT ",\"segments\":{}}", "expected an array" },
         { HEAD COMMIT ",\"numbered_commits\":1,\"segments\":[]}", "expected true or false" },
-        { "{\"format_version\":\"3.0\"}", "expected format_version 1.0 or 2.0" },
+        { "{\"format_version\":\"4.0\"}", "expected format_version 1.0, 2.0 or 3.0" },
         { "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\",\"total_samples\":0,"
           "\"total_bytes\":0,\"segments\":[]}", "expected the field \"shards\", found none" },
     };

@@ -2,7 +2,7 @@
 
 write() makes a dataset from any table that exports Arrow (pyarrow, polars, duckdb, pandas);
 open() reads one: length, schema, rows and batches as numpy or torch. verify, info, ls,
-versions, gc and compact do the same as `safetensors dataset`. TorchDataset and TorchBatches feed torch.
+versions, gc, compact and delete do the same as `safetensors dataset`. TorchDataset and TorchBatches feed torch.
 
 Importing this imports neither pyarrow nor numpy nor torch.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from .._core import DATASET_OPTIONS as OPTIONS
 from ._columns import Column
-from ._maintain import compact, gc, info, ls, verify, versions
+from ._maintain import compact, delete, gc, info, ls, verify, versions
 from ._read import Dataset, open
 from ._types import StorageOptions
 from ._write import write
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._torch import Loader, TorchBatches, TorchDataset
 
 __all__ = ["Column", "Dataset", "Loader", "Mix", "OPTIONS", "StorageOptions", "TorchBatches",
-           "TorchDataset", "compact", "gc", "info", "ls", "open", "verify", "versions",
+           "TorchDataset", "compact", "delete", "gc", "info", "ls", "open", "verify", "versions",
            "write"]
 
 

@@ -11,7 +11,7 @@ from ._parts import Part
 from ._shards import Shards
 from ._types import ColumnFacts
 
-__all__ = ["ArrowRows", "TooLarge", "arrow_type", "spans"]
+__all__ = ["ArrowRows", "TooLarge", "arrow_type", "kept", "spans"]
 
 _PLAIN = {"bool": "bool_", "halffloat": "float16", "float": "float32", "double": "float64"}
 _CAST = {"BF16", "F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ"}
@@ -71,6 +71,20 @@ def _value_type(name: str, text: str) -> Any:
     if made is None:
         raise ValueError("%s: Arrow has no type for %s" % (name, text))
     return made()
+
+
+def kept(column: Any, keep: Any) -> Any:
+    """The rows for which `keep` is true; None: all."""
+    import numpy as np
+    import pyarrow as pa
+    if keep is None:
+        return column
+    try:
+        return column.filter(pa.array(keep))
+    except (NotImplementedError, pa.ArrowInvalid):  # views
+        edges = np.flatnonzero(np.diff(np.concatenate(([0], keep.view("i1"), [0])))).tolist()
+        return pa.concat_arrays([column.slice(begin, end - begin)
+                                 for begin, end in zip(edges[::2], edges[1::2])])
 
 
 # ── Buffers ──
@@ -140,8 +154,9 @@ class ArrowRows:
         left = list(spans)[::-1]
         while left:
             shard, start, stop = left.pop()
+            first, end, keep = self.shards.window(shard, start, stop)
             try:
-                columns = [self.column(shard, name, start, stop) for name in names]
+                columns = [kept(self.column(shard, name, first, end), keep) for name in names]
             except TooLarge:
                 if stop - start < 2:
                     raise
@@ -152,7 +167,7 @@ class ArrowRows:
                 pa.RecordBatch.from_struct_array(pa.array([{}] * (stop - start), pa.struct([])))
 
     def column(self, shard: int, name: str, start: int, stop: int) -> Any:
-        """Rows of a column. TooLarge."""
+        """Rows of a column as they are stored, deleted ones too. TooLarge."""
         import pyarrow as pa
         part = _Columns(self.shards, shard, self.columns[name])
         kind, rows = self._kinds[name], self.shards.facts[shard]["samples"]

@@ -210,7 +210,7 @@ def find_index(place: Place, manifest: Manifest) -> Index | None:
     data, number = opened
     index = Index(data)
     if "commit" in manifest:
-        return index if number == manifest["commit"] else None
+        return index if number == manifest.get("index_commit", manifest["commit"]) else None
     if index.files() == {shard["shard_path"] for shard in manifest.get("shards", ())}:
         return index
     warnings.warn("%s: %s is of other shards than the manifest's; it is not used"

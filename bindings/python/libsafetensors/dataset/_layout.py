@@ -107,7 +107,7 @@ class BatchLayout:
         self._varying = Varying(shards, {name: facts for name, facts in self._schema.items()
                                          if name not in self._plain})
         self._stacked = [name for name in self.columns if not self._schema[name].get("encoding")]
-        self._begins = _starts(one["valid_samples"] for one in shards.facts)
+        self._begins = _starts(map(shards.rows, range(len(shards))))
         # Of shards whose rows were compared: the dtype and the shape of a row of each column.
         self._rows: dict[int, dict[str, tuple[str, tuple[int, ...]]]] = {}
 
@@ -150,7 +150,8 @@ class BatchLayout:
 
     def row(self, number: int) -> dict[str, Any]:
         shard = bisect_right(self._begins, number) - 1
-        file, at = self._file(shard), number - self._begins[shard]
+        file = self._file(shard)
+        at = int(self.shards.stored(shard, number - self._begins[shard]))
         found = _arrays(self.shards, shard, {name: file[name][at] for name in self._plain},
                         "numpy", True)
         return self._merged(found, {
@@ -192,11 +193,13 @@ class BatchLayout:
 
     def _slice(self, shard: int, numbers: range, framework: str) -> dict[str, Any]:
         file, begin = self._file(shard), self._begins[shard]
-        slices = {name: file[name][numbers.start - begin:numbers.stop - begin]
-                  for name in self._plain}
+        start, stop, keep = self.shards.window(shard, numbers.start - begin, numbers.stop - begin)
+        if keep is not None:
+            return self._gather(numbers, framework)
+        slices = {name: file[name][start:stop] for name in self._plain}
         copied = framework == "torch" and file.mapped
         return self._merged(_arrays(self.shards, shard, slices, framework, copied), {
-            name: self._varying.slice(shard, name, numbers.start - begin, numbers.stop - begin,
+            name: self._varying.slice(shard, name, start, stop,
                                       lambda tensor: _as_array(tensor, framework, copied))
             for name in self._varying.facts})
 
@@ -217,7 +220,7 @@ class BatchLayout:
         for start, stop in zip(cuts, cuts[1:]):
             places = order[start:stop]
             shard = int(owner[places[0]])
-            parts[shard] = places, wanted[places] - self._begins[shard]
+            parts[shard] = places, self.shards.stored(shard, wanted[places] - self._begins[shard])
         shown = int(owner[order[0]])
         first = self._file(shown)
         out = {name: np.empty((len(wanted), first[name].nbytes // first[name].shape[0]), np.uint8)
@@ -336,6 +339,7 @@ class KeyLayout:
         self._look_up: Callable[[], Index | None] | None = index
         self._names: dict[int, list[str]] = {}
         self._hidden: dict[int, set[str]] | None = None
+        self._deleted: dict[int, set[str]] = {}
         self._shadowed = any(one["shadowed"] for one in shards.facts)
         self._used = list(range(len(shards)))
         self._unseen = set(keys or ())
@@ -355,7 +359,11 @@ class KeyLayout:
         if found is not None:
             files = {file for file, _ in found}
             self._used = [i for i in self._used if self.shards.name(i) in files]
-            self._unseen -= {key for _, key in found}
+            number = {self.shards.name(i): i for i in self._used}
+            latest: dict[str, int] = {}
+            for file, key in found:
+                latest[key] = max(latest.get(key, -1), number.get(file, -1))
+            self._unseen -= {key for key, i in latest.items() if key not in self._deleted_in(i)}
             self._check_seen()
         elif "generator" in manifest and "schema" in manifest:
             self._unseen -= manifest["schema"].keys()
@@ -398,9 +406,10 @@ class KeyLayout:
         return name + self._separator + column if column else name
 
     def _hidden_in(self, shard: int) -> set[str]:
-        """Keys of a shard whose tensors later ones have replaced."""
+        """Keys of a shard whose tensors later ones have replaced, or whose rows are deleted."""
+        deleted = self._deleted_in(shard)
         if not self._shadowed:
-            return set()
+            return deleted
         if self._hidden is None:
             indexed = self._index.shadowed() if self._index is not None else None
             hidden = self._losers() if indexed is None else indexed
@@ -409,7 +418,13 @@ class KeyLayout:
             for file, key in hidden:
                 by_name[number[file]].add(key)
             self._hidden = by_name
-        return self._hidden[shard]
+        return self._hidden[shard] | deleted
+
+    def _deleted_in(self, shard: int) -> set[str]:
+        found = self._deleted.get(shard)
+        if found is None:
+            found = self._deleted[shard] = self.shards.deleted_keys(shard)
+        return found
 
     def _losers(self) -> set[tuple[str, str]]:
         """By the headers: the last shard that has a key wins."""
@@ -481,6 +496,7 @@ class KeyLayout:
     def _is_counted(self) -> bool:
         """Whether the manifest's counts are those of the visible rows."""
         return not self._shadowed and self._keys is None and self.shards.checked and \
+            not self.shards.masks and \
             all(one["sha256"] is not None for one in self.shards.facts)
 
     def begins(self) -> list[int]:
@@ -526,6 +542,9 @@ class KeyLayout:
         shard, name = self._find(number)
         return self._rows_of(shard, [name], "numpy", True)[0]
 
+    def name_of(self, number: int) -> str:
+        return self._find(number)[1]
+
     def named(self, name: str) -> dict[str, Any]:
         for column in self.columns:
             shard = self._shard_of(self._key(name, column))
@@ -541,7 +560,7 @@ class KeyLayout:
                 self.shards.each(self.shards.file, some[:-_OPENED - 1:-1])
             found = next((i for i in reversed(some) if key in self.shards.file(i)), None)
             if found is not None:
-                return found
+                return None if key in self._deleted_in(found) else found
         return None
 
     def _holding(self, keys: Iterable[str]) -> list[int]:

@@ -8,12 +8,12 @@ from typing import Any
 from .. import _core
 from .._progress import watch
 from .._types import Path, Progress, Unpack, parse
-from ._read import names_of
+from ._read import names_of, open
 from ._storage import Place, storage_options
-from ._types import (CompactResult, DatasetInfo, DatasetTensors, GcResult, ManifestForm,
+from ._types import (CompactResult, DatasetInfo, DeleteResult, DatasetTensors, GcResult, ManifestForm,
                      StorageOptions, VerifyResult, VersionsResult)
 
-__all__ = ["compact", "gc", "info", "ls", "verify", "versions"]
+__all__ = ["compact", "delete", "gc", "info", "ls", "verify", "versions"]
 
 
 def _opened(path: Path, version: int | None,
@@ -99,3 +99,83 @@ def compact(path: Path, *, target_bytes: int = 0, dry_run: bool = False,
     for text in warned:
         warnings.warn("%s: %s" % (place.text, text), stacklevel=2)
     return result
+
+
+def delete(path: Path, *, rows: Any = None, mask: Any = None,
+           keys: str | Iterable[str] | None = None, version: int | None = None,
+           dry_run: bool = False, progress: Progress = None, single_writer: bool = False,
+           **storage: Unpack[StorageOptions]) -> DeleteResult:
+    """Deletes rows in a new commit: by their numbers (a number, a range, or many; negative ones
+    count from the end), by a mask with a boolean for each row, or by their names in KV mode (a list,
+    or one). Readers count and number the others without them. version: whose numbers they are,
+    and whose rows the mask has, instead of the version in force; appends and deletions since then do
+    no harm. The shards stay as they are until compact removes the rows from them; the version before
+    is kept until gc removes it. dry_run writes nothing. single_writer: as for compact.
+
+    IndexError, KeyError (tensor_not_found): there is no such row, and nothing is deleted;
+    SafetensorError (dataset_changed): a compaction or an overwrite has replaced the rows' shards
+    since."""
+    place = Place(path, storage_options(storage), single_writer=single_writer)
+    if sum(one is not None for one in (rows, mask, keys)) != 1:
+        raise ValueError("expected one of rows, mask and keys")
+    pairs = b""
+    names: tuple[str, ...] = ()
+    if keys is not None:
+        if version is not None:
+            raise ValueError("version: expected none with keys, which are looked up in what is in force")
+        names = (keys,) if isinstance(keys, str) else tuple(keys)
+        number = 0
+    else:
+        with open(path, version=version, **storage) as found:
+            number = found.version or 0
+            chosen = _numbers(len(found), rows, mask)
+            if found.mode == "kv":
+                names = tuple(found._layout.name_of(one) for one in chosen.tolist())
+            else:
+                pairs = _ranges(chosen)
+    warned: list[str] = []
+    with watch(progress, "deleting") as tick:
+        try:
+            result: DeleteResult = parse(_core.dataset_delete(
+                place.core, place.text, warned, pairs, number, names, tick, dry_run))
+        except _core.SafetensorError as error:
+            if error.code != "tensor_not_found":
+                raise
+            raise KeyError(str(error)) from None
+    for text in warned:
+        warnings.warn("%s: %s" % (place.text, text), stacklevel=2)
+    return result
+
+
+def _numbers(count: int, rows: Any, mask: Any) -> Any:
+    """Numbers of rows, ascending and each once."""
+    import numpy as np
+    if mask is not None:
+        marks = np.asarray(mask)
+        if (marks.dtype != np.bool_ and marks.size) or marks.shape != (count,):
+            raise ValueError("mask: expected a boolean for each of %d rows, found %s of shape %s"
+                             % (count, marks.dtype, list(marks.shape)))
+        return np.flatnonzero(marks)
+    if not isinstance(rows, np.ndarray):
+        rows = [rows] if hasattr(rows, "__index__") else list(rows)
+    found = np.asarray(rows).reshape(-1)
+    if not len(found):
+        return np.zeros(0, np.int64)
+    if found.dtype.kind not in "iu":
+        raise TypeError("rows: expected whole numbers, found %s" % found.dtype)
+    if int(found.min()) < -count or int(found.max()) >= count:
+        raise IndexError("rows: expected from 0 to %d, found %d to %d"
+                         % (count - 1, found.min(), found.max()))
+    found = found.astype(np.int64)
+    return np.unique(np.where(found < 0, found + count, found))
+
+
+def _ranges(numbers: Any) -> bytes:
+    """Pairs of the first and the one behind the last of each run of numbers."""
+    import numpy as np
+    if not len(numbers):
+        return b""
+    cuts = np.flatnonzero(np.diff(numbers) > 1)
+    firsts, lasts = numbers[np.append(0, cuts + 1)], numbers[np.append(cuts, len(numbers) - 1)]
+    found: bytes = np.stack((firsts, lasts + 1), 1).astype(np.uint64).tobytes()
+    return found

@@ -22,14 +22,17 @@ _CACHE_BYTES = 256 << 20  # of tensors read from remote storage
 
 class Shards:
     """facts: of each file, as from _core.Dataset.shards(), in the order of rows. checked: they
-    are the files of a manifest of this version."""
+    are the files of a manifest of this version. masks: of shards with deleted rows, by number: a
+    bit a row, in KV mode a tensor by name. What is deleted is told by this class alone: rows of
+    readers are those that are not, `window` and `stored` tell where they are."""
 
     def __init__(self, place: Place, facts: list[ShardFacts], checked: bool,
-                 version: int | None = None) -> None:
+                 version: int | None = None, masks: dict[int, bytes] | None = None) -> None:
         self.place = place
         self.facts = facts
         self.checked = checked
         self.version = version
+        self.masks = masks or {}
         self._fresh()
 
     def _fresh(self) -> None:
@@ -39,7 +42,7 @@ class Shards:
         self._kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
     def __reduce__(self) -> Any:
-        return Shards, (self.place, self.facts, self.checked, self.version)
+        return Shards, (self.place, self.facts, self.checked, self.version, self.masks)
 
     def __len__(self) -> int:
         return len(self.facts)
@@ -47,6 +50,48 @@ class Shards:
     def name(self, i: int) -> str:
         name: str = self.facts[i]["name"]
         return name
+
+    # ── Rows that are not deleted ──
+
+    def rows(self, i: int) -> int:
+        """Rows of shard i in batch mode, without padding."""
+        one = self.facts[i]
+        return one["valid_samples"] - one["deleted"]
+
+    def _live(self, i: int) -> Any:
+        def found() -> Any:
+            import numpy as np
+            return np.flatnonzero(_bits(self.masks[i], self.facts[i]["valid_samples"]) == 0)
+        return self.cached((i, None, "live"), found) if i in self.masks else None
+
+    def stored(self, i: int, rows: Any) -> Any:
+        """Where rows of shard i are in its file: a number, or an array of numbers."""
+        live = self._live(i)
+        return rows if live is None else live[rows]
+
+    def window(self, i: int, start: int, stop: int) -> tuple[int, int, Any]:
+        """Where rows start to stop of shard i are: the first and the one behind the last in the
+        file, and an array that is true for those between that are meant; None: all."""
+        live = self._live(i)
+        if live is None or start >= stop:
+            return start, stop, None
+        import numpy as np
+        chosen = live[start:stop]
+        first, end = int(chosen[0]), int(chosen[-1]) + 1
+        if end - first == stop - start:
+            return first, end, None
+        keep = np.zeros(end - first, np.bool_)
+        keep[chosen - first] = True
+        return first, end, keep
+
+    def deleted_keys(self, i: int) -> set[str]:
+        """Tensors of deleted rows of shard i, in KV mode."""
+        if i not in self.masks:
+            return set()
+        keys = sorted(self.file(i).keys())
+        return {key for key, bit in zip(keys, _bits(self.masks[i], len(keys)).tolist()) if bit}
+
+    # ── Files ──
 
     def file(self, i: int) -> _core.File:
         """Shard i, open. A forked process opens its own."""
@@ -199,7 +244,13 @@ class Shards:
 
 def shards_of_manifest(place: Place, dataset: _core.Dataset) -> tuple[Shards, Manifest]:
     manifest = json.loads(dataset.manifest)
-    return Shards(place, dataset.shards(), True, manifest.get("version")), manifest
+    return Shards(place, dataset.shards(), True, manifest.get("version"),
+                  dataset.masks()), manifest
+
+
+def _bits(mask: bytes, count: int) -> Any:
+    import numpy as np
+    return np.unpackbits(np.frombuffer(mask, np.uint8), count=count, bitorder="little")
 
 
 def _counted(name: str, metadata: Mapping[str, str], key: str, default: int, most: int) -> int:
@@ -215,7 +266,8 @@ def shards_of_files(place: Place, names: list[str]) -> Shards:
     """Files without a manifest; the number of rows is in our metadata, or is the first
     dimension."""
     shards = Shards(place, [{"name": name, "bytes": 0, "samples": 0, "valid_samples": 0,
-                             "first_sample": 0, "tensors": 0, "shadowed": 0, "sha256": None}
+                             "first_sample": 0, "tensors": 0, "shadowed": 0, "sha256": None,
+                             "deleted": 0}
                             for name in names], False)
     first = 0
     for i, one in enumerate(shards.facts):

@@ -154,7 +154,7 @@ class ColumnFacts(_MoreFacts):
 class ShardFacts(TypedDict):
     """A file of a dataset, by the manifest. samples: rows, with those of padding; first_sample:
     number of the first; shadowed: tensors that a later shard has again; sha256: of the whole
-    file, None for one that was adopted."""
+    file, None for one that was adopted; deleted: of its rows, in KV mode of its tensors."""
 
     name: str
     bytes: int
@@ -164,6 +164,7 @@ class ShardFacts(TypedDict):
     tensors: int | None
     shadowed: int
     sha256: str | None
+    deleted: int
 
 
 class _ManifestShard(TypedDict, total=False):
@@ -181,6 +182,13 @@ class _Segment(TypedDict):
     sha256: str
     bytes: int
     shards: int
+
+
+class _Deleted(TypedDict):
+    sha256: str
+    bytes: int
+    shards: int
+    count: int
 
 
 class Manifest(TypedDict, total=False):
@@ -202,6 +210,9 @@ class Manifest(TypedDict, total=False):
     kv_separator: str | None
     tail_strategy: Literal["write", "drop", "pad"] | None
     index: str | None
+    index_commit: str
+    features: list[str]
+    deleted: _Deleted
     keep_until: int
     dropped_samples: int
     total_samples: int
@@ -247,6 +258,7 @@ class DatasetInfo(_Located):
     valid_samples: int
     padded_samples: int
     dropped_samples: int
+    deleted_samples: int
     bytes: int
     shards: int
     tensors: int | None
@@ -263,6 +275,7 @@ class _Tensor(TypedDict):
     begin: int
     end: int
     replaced: bool | None
+    deleted_samples: int | None
 
 
 class _ShardError(TypedDict):
@@ -354,6 +367,7 @@ class CompactResult(_Located):
     shards_after: int
     rewritten: int
     tensors_dropped: int
+    deleted_dropped: int
     bytes_before: int
     bytes_after: int | None
     index_removed: bool
@@ -361,3 +375,16 @@ class CompactResult(_Located):
     segments_after: int | None
     left: str | None
     groups: list[_Group]
+
+
+class DeleteResult(_Located):
+    """Result of delete(). deleted: rows that were there before; shards: that have deleted rows now;
+    mask_bytes: size of the file that says which."""
+
+    dry_run: bool
+    version: int
+    rows_before: int
+    deleted: int
+    rows_after: int
+    shards: int
+    mask_bytes: int

@@ -205,10 +205,12 @@ class Reading:
             size = facts["bytes"] or shards.file(i).nbytes
             size = size if data else min(size, _HEADER)
             hidden = frozenset(layout._hidden_in(i)) if layout.mode == "kv" else frozenset()
-            rows = facts["valid_samples"]
             if self.layout != "samples":
+                if layout.mode == "batch" and facts["deleted"]:
+                    raise _deleted(facts["name"], self.layout)
                 yield size + _HEADER, Piece(facts, shards.version, 0, 0, hidden, {})
                 continue
+            rows = shards.rows(i)
             cuts = min(max(1, -(-size // self.partition_bytes)), max(rows, 1))
             pieces += cuts
             if pieces > _MAX_PIECES:
@@ -217,7 +219,8 @@ class Reading:
             for cut in range(cuts):
                 start, stop = rows * cut // cuts, rows * (cut + 1) // cuts
                 if stop > start:
-                    piece = Piece(facts, shards.version, start, stop, hidden, told)
+                    piece = Piece(facts, shards.version, start, stop, hidden, told,
+                                  shards.masks.get(i))
                     yield size // cuts + _HEADER, piece
 
     # ── Rows ──
@@ -232,7 +235,8 @@ class Reading:
                 place.folder is None or os.path.isfile(place.folder)):
             place = Place(os.path.dirname(place.text) or ".", self.storage)
         shards = Shards(place, [piece.facts for piece in pieces], self.use_manifest and all(
-            piece.facts["bytes"] for piece in pieces), pieces[0].version)
+            piece.facts["bytes"] for piece in pieces), pieces[0].version,
+            {i: piece.mask for i, piece in enumerate(pieces) if piece.mask is not None})
         make: dict[str, Any] = {"files": file_row, "samples": sample_rows,
                                 "tensors": partial(tensor_rows, keys=self.keys)}
         with with_hints(), _planned(place.text):
@@ -298,6 +302,12 @@ def _known(what: str, names: list[str], there: list[str]) -> list[str]:
 def _too_many(found: int | str) -> ValueError:
     return ValueError("layout=files: expected at most %d tensors, each a column, found %s; read "
                       "with layout=tensors, or name some with keys" % (_MAX_KEYS, found))
+
+
+def _deleted(name: str, layout: str) -> ValueError:
+    return ValueError("layout=%s: expected tensors without deleted rows, found some in %s; read rows "
+                      "with layout=samples, or remove them with `safetensors dataset compact`"
+                      % (layout, name))
 
 
 def _need_batches(opened: Dataset) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..dataset._arrow import ArrowRows
+from ..dataset._arrow import ArrowRows, kept
 from ..dataset._kinds import is_typed
 from ..dataset._varying import Varying
 from ._types import cast_to
@@ -25,14 +25,16 @@ _BATCH_ROWS = 1 << 14
 
 class Piece:
     """What one task reads of one shard. facts: of the shard; version: of its manifest; start,
-    stop: rows, only for layout=samples; hidden: tensors that later ones have replaced; varying:
-    columns whose rows are more than numbers, vary in length or may be null."""
+    stop: rows, only for layout=samples; hidden: tensors that later ones have replaced, or of deleted
+    rows; varying: columns whose rows are more than numbers, vary in length or may be null; mask: of
+    deleted rows, for layout=samples."""
 
-    __slots__ = ("facts", "hidden", "start", "stop", "varying", "version")
+    __slots__ = ("facts", "hidden", "mask", "start", "stop", "varying", "version")
 
     def __init__(self, facts: ShardFacts, version: int | None, start: int, stop: int,
-                 hidden: frozenset[str], varying: Mapping[str, ColumnFacts]) -> None:
-        self.facts, self.version, self.varying = facts, version, varying
+                 hidden: frozenset[str], varying: Mapping[str, ColumnFacts],
+                 mask: bytes | None = None) -> None:
+        self.facts, self.version, self.varying, self.mask = facts, version, varying, mask
         self.start, self.stop, self.hidden = start, stop, hidden
 
 
@@ -56,7 +58,8 @@ def sample_rows(shards: Shards, i: int, piece: Piece, kinds: Any) -> Iterator[Co
     step = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, columns.width)))
     for start in range(piece.start, piece.stop, step):
         stop = min(start + step, piece.stop)
-        yield [columns.rows(field, start, stop) for field in kinds], stop - start
+        first, end, keep = shards.window(i, start, stop)
+        yield [kept(columns.rows(field, first, end), keep) for field in kinds], stop - start
 
 
 class _Samples:

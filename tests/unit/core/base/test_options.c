@@ -49,6 +49,7 @@ static const options_struct structs[] = {
     STRUCT(sft_info_options, SFT_INFO_OPTIONS_INIT, alloc),
     STRUCT(sft_commit_options, SFT_COMMIT_OPTIONS_INIT, open),
     STRUCT(sft_compact_options, SFT_COMPACT_OPTIONS_INIT, open),
+    STRUCT(sft_delete_options, SFT_DELETE_OPTIONS_INIT, open),
     STRUCT(sft_gc_options, SFT_GC_OPTIONS_INIT, older_s),
 };
 
@@ -172,6 +173,12 @@ static const options_row rows[] = {
     ROW(sft_dataset_compact_tree, sft_job, run_dataset_compact_tree),
     ROW(sft_dataset_compact_tree, sft_compact_options, run_dataset_compact_tree_how),
     ROW(sft_dataset_compact_tree, sft_open_options, run_dataset_compact_tree_open),
+    ROW(sft_dataset_delete_json, sft_job, run_dataset_delete),
+    ROW(sft_dataset_delete_json, sft_delete_options, run_dataset_delete_how),
+    ROW(sft_dataset_delete_json, sft_open_options, run_dataset_delete_open),
+    ROW(sft_dataset_delete_tree, sft_job, run_dataset_delete_tree),
+    ROW(sft_dataset_delete_tree, sft_delete_options, run_dataset_delete_tree_how),
+    ROW(sft_dataset_delete_tree, sft_open_options, run_dataset_delete_tree_open),
 };
 
 /* ── Callers, older and newer ── */

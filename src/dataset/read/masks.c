@@ -1,0 +1,144 @@
+/* Masks are read and asked. Tests: test_dataset_delete.c. */
+#include "dataset/read/masks.h"
+
+#include "base/checked.h"
+#include "base/endian.h"
+#include "base/error.h"
+
+#include <string.h>
+
+/* ── Asking ── */
+
+const sfti_ds_mask *sfti_ds_mask_find(const sfti_ds_masks *masks, const char *shard) {
+    size_t low = 0, high = masks->mask ? (size_t)masks->shards : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(masks->mask[middle].shard, shard);
+        if (order == 0) return &masks->mask[middle];
+        if (order < 0) low = middle + 1;
+        else high = middle;
+    }
+    return NULL;
+}
+
+uint64_t sfti_ds_mask_next(const sfti_ds_mask *mask, uint64_t bit, uint64_t end) {
+    while (bit < end && sfti_ds_mask_has(mask, bit)) {
+        bool full = bit % 8 == 0 && mask->at[bit / 8] == 0xff;
+        bit += full ? 8 : 1;
+    }
+    return bit < end ? bit : end;
+}
+
+/* ── Reading ── */
+
+static sft_code masks_wrong(const char *what, const char *expected, const char *found,
+                            sft_error *err) {
+    return sfti_fail(err, SFT_DATASET_SHARD, "%s: expected %s, found %s", what, expected, found);
+}
+
+static const char *masks_tensor(const sft_file *file, const char *bytes, const char *name,
+                                sft_dtype dtype, uint64_t *count) {
+    const sft_tensor *t = sft_file_find_cstr(file, name);
+    if (!t || t->dtype != dtype || t->rank != 1) return NULL;
+    *count = t->shape[0];
+    return bytes + t->offset;
+}
+
+/* False: they are not as masks.h says. */
+static bool masks_fill(const sft_file *file, const char *bytes, sfti_ds_masks *masks,
+                       sfti_ds_mask *all) {
+    uint64_t bits_count = 0, counts = 0, len = 0, names_len = 0, total = 0;
+    const char *bits = masks_tensor(file, bytes, "bits", SFT_U64, &bits_count);
+    const char *deleted = masks_tensor(file, bytes, "deleted", SFT_U64, &counts);
+    const char *at = masks_tensor(file, bytes, "masks", SFT_U8, &len);
+    const char *names = masks_tensor(file, bytes, "names", SFT_U8, &names_len);
+    if (!bits || !deleted || !at || !names || bits_count != masks->shards ||
+        counts != masks->shards)
+        return false;
+    for (size_t i = 0; i < masks->shards; i++) {
+        sfti_ds_mask *m = &all[i];
+        const char *nul = memchr(names, '\0', (size_t)names_len);
+        if (!nul) return false;
+        const sft_span name = { names, (size_t)(nul - names) };
+        *m = (sfti_ds_mask){ names, sfti_get_u64(bits + 8 * i), sfti_get_u64(deleted + 8 * i),
+                             (const uint8_t *)at };
+        const uint64_t size = sfti_ds_mask_bytes(m->bits);
+        if (!sfti_ds_is_bare(name) || size > len) return false;
+        if (i && strcmp(all[i - 1].shard, m->shard) >= 0) return false;
+        if (m->bits % 8 && m->at[size - 1] >> m->bits % 8) return false;
+        uint64_t set = 0;
+        for (uint64_t k = 0; k < size; k++)
+            for (unsigned byte = m->at[k]; byte; byte &= byte - 1) set++;
+        if (set != m->deleted || !set) return false;
+        sfti_total_add(&total, set);
+        at += size;
+        len -= size;
+        names_len -= name.len + 1;
+        names = nul + 1;
+    }
+    return len == 0 && names_len == 0 && total == masks->deleted;
+}
+
+sft_code sfti_ds_masks_read(const sft_storage *storage, sfti_arena *arena, sfti_ds_masks *masks,
+                            sft_error *err) {
+    char name[SFTI_SEGMENT_FILE_NAME], digest[65];
+    sft_span bytes = { NULL, 0 };
+    sft_error what = SFT_ERROR_INIT;
+    sft_open_options options = SFT_OPEN_OPTIONS_INIT;
+    sft_file *file = NULL;
+    static const char named[] = "the masks that the manifest names";
+    if (!*masks->sha256) return SFT_OK;
+    sfti_ds_masks_name(masks->sha256, name);
+    sft_code code = sfti_ds_read_all(storage, name, masks->bytes, arena, &bytes, &what);
+    if (code == SFT_NOT_FOUND) return masks_wrong(name, named, "none", err);
+    if (code && code != SFT_FILE_TOO_LARGE) return sfti_fail_as(err, code, &what);
+    if (code || bytes.len != masks->bytes) return masks_wrong(name, named, "another size", err);
+    code = sfti_ds_digest(bytes, &arena->alloc, digest, err);
+    if (code) return code;
+    if (memcmp(digest, masks->sha256, 64) != 0)
+        return masks_wrong(name, named, "another digest", err);
+    options.alloc = &arena->alloc;
+    code = sft_open_memory(bytes.data, bytes.len, &options, &file, &what);
+    if (code == SFT_OUT_OF_MEMORY) return sfti_fail_as(err, code, &what);
+    if (code) return masks_wrong(name, "a safetensors file", what.message, err);
+    /* Each shard has eight bytes in two tensors: the file bounds their number. */
+    sfti_ds_mask *all = masks->shards <= bytes.len / 8
+                            ? sfti_arena_array(arena, masks->shards, sizeof *all) : NULL;
+    bool good = all && masks_fill(file, bytes.data, masks, all);
+    sft_close(file);
+    if (!all && masks->shards <= bytes.len / 8) return sfti_fail_memory(err, bytes.len);
+    if (good) masks->mask = all;
+    else code = masks_wrong(name, "masks of as many rows as the manifest says", "others", err);
+    return code;
+}
+
+sft_code sfti_ds_mask_check(const sfti_ds_mask *mask, const sft_dataset_shard *shard,
+                            sft_dataset_mode mode, sft_error *err) {
+    const bool kv = mode == SFT_DATASET_KV;
+    const uint64_t bits = kv ? shard->tensors : shard->samples;
+    const uint64_t end = kv ? bits : shard->valid_samples;
+    bool good = mask->bits == bits;
+    for (uint64_t i = end; good && i < bits; i++) good = !sfti_ds_mask_has(mask, i);
+    if (good) return SFT_OK;
+    return sfti_fail(err, SFT_DATASET_SHARD,
+                     "%s: expected a mask of %llu %s, found another of %llu", shard->name,
+                     (unsigned long long)end, kv ? "tensors" : "rows",
+                     (unsigned long long)mask->bits);
+}
+
+sft_code sfti_ds_masks_load(const sft_storage *storage, sfti_arena *arena, sfti_ds_manifest *m,
+                            sft_error *err) {
+    uint64_t used = 0;
+    sft_code code = sfti_ds_masks_read(storage, arena, &m->masks, err);
+    for (size_t i = 0; !code && *m->masks.sha256 && i < m->shard_count; i++) {
+        sft_dataset_shard *shard = &m->shards[i].facts;
+        const sfti_ds_mask *mask = sfti_ds_mask_find(&m->masks, shard->name);
+        if (!mask) continue;
+        used++;
+        shard->deleted = mask->deleted;
+        code = sfti_ds_mask_check(mask, shard, m->mode, err);
+    }
+    if (!code && *m->masks.sha256 && used != m->masks.shards)
+        return masks_wrong(SFTI_DATASET_MANIFEST, "masks of its shards", "others", err);
+    return code;
+}

@@ -98,8 +98,8 @@ static const struct field_type { const char *name, *members; } field_types[] = {
     { "private", "key what" },
     { "conflict", "field candidates:candidate[]" },
     { "manifest", "mode generator commit version# batch_size# name_col kv_separator tail_strategy "
-                  "index segments# samples# valid_samples# padded_samples# dropped_samples# bytes% "
-                  "shards# tensors# shadowed# columns:columns" },
+                  "index segments# samples# valid_samples# padded_samples# dropped_samples# "
+                  "deleted_samples# bytes% shards# tensors# shadowed# columns:columns" },
     { "columns", "*:column" },
     { "column", "dtype shape:[]" },
 };

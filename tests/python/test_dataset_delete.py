@@ -113,7 +113,7 @@ def history(path: str, seed: int) -> None:
                 now = found.version
             assert not dataset.info(path)["deleted_samples"], told
         elif kind == "overwrite":
-            rows = [row(some, number + i, plain) for i in range(some.randrange(1, 12))]
+            rows = [row(some, i, plain) for i in (0, 1, *range(number, number + some.randrange(9)))]
             number += len(rows)
             dataset.write(table(rows, names), path, mode="overwrite", **options)
             now += 1

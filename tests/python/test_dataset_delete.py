@@ -13,6 +13,8 @@ import time
 
 import pytest
 
+from test_dataset_writers import lockless, server  # noqa: F401
+
 from libsafetensors import SafetensorError, dataset
 
 pa = pytest.importorskip("pyarrow")
@@ -446,3 +448,51 @@ def test_killed(tmp_path):
         told = [line for one in running for line in one.communicate(timeout=60)[0].splitlines()
                 if line.strip()]
         settled(path, told)
+
+
+# ── Storages without locks ──
+
+def both(path, **storage):
+    """Two deletions of the same version and an append between, on whatever storage."""
+    dataset.write(pa.table({"x": range(20)}), path, batch_size=8, **storage)
+    with dataset.open(path, **storage) as found:
+        version = found.version
+    dataset.delete(path, rows=[0, 19], **storage)
+    dataset.write(pa.table({"x": [20]}), path, batch_size=8, mode="append", **storage)
+    assert dataset.delete(path, rows=[1, 19], version=version, **storage)["deleted"] == 1
+    want = [x for x in range(21) if x not in (0, 1, 19)]
+    with dataset.open(path, **storage) as found:
+        assert found.take(range(len(found)))["x"].tolist() == want
+        assert [one["x"].item() for one in found] == want
+        assert pa.table(found)["x"].to_pylist() == want
+    assert dataset.verify(path, deep=True, **storage)["ok"]
+    dataset.compact(path, **storage)
+    with dataset.open(path, **storage) as found:
+        assert found.take(range(len(found)))["x"].tolist() == want
+    dataset.gc(path, delete=True, grace=0, keep=1, **storage)
+    report = dataset.verify(path, deep=True, **storage)
+    assert report["ok"] and not report["orphan_count"]
+
+
+def test_in_s3():
+    pytest.importorskip("moto.server")
+    fs = pytest.importorskip("pyarrow.fs")
+    if not hasattr(fs, "S3FileSystem"):
+        pytest.skip("pyarrow without S3")
+    with server() as address:
+        options = {"endpoint_override": address, "scheme": "http", "access_key": "key",
+                   "secret_key": "very-secret", "region": "us-east-1"}
+        fs.S3FileSystem(**options, allow_bucket_creation=True).create_dir("bucket")
+        both("s3://bucket/d", **{"storage." + key: value for key, value in options.items()})
+
+
+def test_without_locks(tmp_path, lockless):  # noqa: F811
+    """With numbered commit files, and several writers at once."""
+    path = str(tmp_path / "d")
+    dataset.write(pa.table({"x": range(200)}), path, batch_size=16)
+    running = workers(path, 2.0, {"LD_PRELOAD": lockless})
+    told = [line for one in running for line in one.communicate(timeout=60)[0].splitlines()]
+    assert all(one.returncode == 0 for one in running)
+    assert any(line[0] == "-" for line in told)
+    settled(path, told)
+    assert list((tmp_path / "d").glob(".dataset_manifest.commit-*"))

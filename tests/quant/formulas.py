@@ -316,9 +316,11 @@ def bnb8(m, name, stem, config, told):
 
 def mlx(m, name, stem, config, told):
     need(m.dtype(name) == "U32" and len(m.shape(name)) >= 1, "dtype")
-    layer = config.get(stem)
-    need(layer is not False, "not quantised")
+    layer = config.get(stem, {})
+    need(layer is not False and layer is not None, "not quantised")
     layer = layer if isinstance(layer, dict) else {}
+    need(layer.get("mode", "affine") == "affine", "mode")
+    need(all(whole(layer[k]) for k in ("bits", "group_size") if k in layer), "sizes")
     bits, size = (layer.get(k, config.get(k)) for k in ("bits", "group_size"))
     need(whole(bits) and bits <= 8, "bits")
     size = size if whole(size) else None

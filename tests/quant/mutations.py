@@ -276,6 +276,11 @@ def reconfigure(r, tensors, metadata, config):
         if r.randrange(2):
             weights[r.choice(("num_bits", "group_size", "block_structure"))] = r.choice(
                 (None, 1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, [64, 64], [128, 128], 1 << 40))
+    for name, own in inner.items():
+        if isinstance(own, dict) and "bits" in own and r.randrange(2):  # MLX's single layers
+            own[r.choice(("bits", "group_size", "mode", "x"))] = r.choice(
+                (None, 2, 3, 4, 8, 0, 32, 64, 128, "4", "affine", "mxfp4", 1 << 40, -1, 4.0))
+            inner[name] = r.choice((own, own, own, own, False, None, True, {}, [own]))
     return config
 
 

@@ -6,7 +6,7 @@
 # usage: tools/wine_env.sh [--count | --stop | --prefix]
 #   --count   close with "N passed, N failed", for tests/run.py
 #   --prefix  tell where the prefix is, and do nothing
-#   --stop    end wine's server, which stays for ten minutes after a run otherwise
+#   --stop    end wine's server, which stays for three hours otherwise
 # SFT_CACHE is the folder of what is fetched (build/cache); several clones can share it.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -41,8 +41,9 @@ fi
 mkdir -p "$folder"
 "$root/tools/cmocka.sh" "$folder/cmocka" x86_64-w64-mingw32-gcc-win32 -D__USE_MINGW_ANSI_STDIO=1
 [[ -e $WINEPREFIX/made ]] || make_prefix
-# The server keeps what processes share: without it each start takes a second.
-"$server" --persistent=600 2>/dev/null || true
+# The server keeps what processes share: without it each start takes a second, and the server that
+# a test starts speaks on the test's stderr and makes folders in the test's HOME.
+"$server" --persistent=10800 >/dev/null 2>&1 || true
 windows=$("$wine" cmd /c ver </dev/null | tr -d '\r' | grep Windows)
 compiler=$(x86_64-w64-mingw32-gcc-win32 --version | sed -n 1p)
 echo "tested under $("$wine" --version), which is no Windows: $windows; $compiler;" \

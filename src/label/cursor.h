@@ -94,9 +94,11 @@ typedef struct sfti_keys {
     sfti_key_rows *made;
 } sfti_keys;
 extern const sfti_keys sfti_png_keys; /* png.c */
-#define SFTI_KEYS_OF(id_, takes) \
-    { .id = id_, .own = (takes), .own_count = SFTI_COUNT(takes), \
-      .made = &(sfti_key_rows){ NULL, 0 } }
+/* Its rows have a name: of a compound literal clang 22 takes what it began with for constant. */
+#define SFTI_KEYS_OF(name, id_, takes) \
+    static sfti_key_rows name##_made; \
+    const sfti_keys name = { .id = id_, .own = (takes), .own_count = SFTI_COUNT(takes), \
+                             .made = &name##_made }
 #define SFTI_KEY_ROWS(keys) (keys).made->rows, (keys).made->row_count
 /* Fill in its rows: once a process, while nobody reads them. sfti_records_built_in was called.
  * common: further takes, or NULL. */

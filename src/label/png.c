@@ -52,7 +52,7 @@ static const sfti_key_take graph_node_takes[] = {
     { "node", graph_begin, NULL, NULL }, { "text", graph_text, NULL, NULL },
     { "value", graph_value, "positive negative from seed steps sampler cfg", graph_places },
 };
-const sfti_keys sfti_png_keys = SFTI_KEYS_OF("png-prompt", graph_node_takes);
+SFTI_KEYS_OF(sfti_png_keys, "png-prompt", graph_node_takes);
 
 /* The text a condition comes from: along the links between nodes, a few steps at most. */
 static sft_span text_of_node(const graph *all, sft_span id, bool negative) {

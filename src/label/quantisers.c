@@ -56,8 +56,8 @@ static const sfti_key_take quantiser_takes[] = {
     { "blocks", take_blocks, NULL, NULL },
     { "bits", take_bits, NULL, NULL },
 };
-const sfti_keys sfti_quantiser_keys = SFTI_KEYS_OF("quantiser", quantiser_takes);
-const sfti_keys sfti_header_quantiser_keys = SFTI_KEYS_OF("header-quantiser", quantiser_takes);
+SFTI_KEYS_OF(sfti_quantiser_keys, "quantiser", quantiser_takes);
+SFTI_KEYS_OF(sfti_header_quantiser_keys, "header-quantiser", quantiser_takes);
 
 /* The row of a producer that has the word, with the first of what is told beside it that any such
  * row asks for, else with nothing; *known: some row has the word. */

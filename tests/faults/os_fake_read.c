@@ -160,7 +160,7 @@ int sfti_os_unlink_beneath(const char *folder, const char *name) {
     return error ? error : fake_unlink(full);
 }
 
-static _Thread_local const sft_wait *fake_own;
+static const sft_wait *fake_own; /* one for all: threads run in their starter's */
 
 const sft_wait *sfti_os_wait_as(const sft_wait *wait) {
     const sft_wait *before = fake_own;

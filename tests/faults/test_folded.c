@@ -103,6 +103,7 @@ static void test_case_renamed(void **state) {
     static const char manager[] = "{\"file_path\":\"/s/Neon.safetensors\",\"notes\":\"n\"}";
     (void)state;
     os_fake_set_env("HOME", "/h");
+    os_fake_set_env("LOCALAPPDATA", "/h");
     os_fake_add_dir("/h");
     add_model("/s/Neon.safetensors", HEADER);
     os_fake_add_file("/s/NEON.metadata.json", manager, sizeof manager - 1);

@@ -40,6 +40,7 @@ static void set_world(const fault_scene *scene) {
                          "\"data_offsets\":[8192,10752]}}", NULL, 10752);
     os_fake_one_name(scene->way);
     os_fake_set_env("HOME", "/h");
+    os_fake_set_env("LOCALAPPDATA", "/h");
     os_fake_add_dir("/h");
     os_fake_add_dir("/t");
     add("/s/neon", ends[0], lora.bytes, lora.len);

@@ -60,8 +60,9 @@ def devices_in_a_folder(folder):
     write(os.path.join(folder, "m", M), small())
     for name in ("com1.safetensors", "aux.safetensors", "con.safetensors", "com1.pt"):
         write(os.path.join(folder, "m", name), small())
-    for words in (["hash"], ["hash", "--algo", "content"], ["check"], ["info"], ["dup"]):
-        done = sft([*words, "-r", "m"], folder, status=2)
+    for status, *words in ((2, "hash"), (2, "hash", "--algo", "content"), (2, "check"),
+                           (0, "info", "-v"), (0, "dup", "-v")):
+        done = sft([*words, "-r", "m"], folder, status=status)
         demand(b"aux.safetensors: expected a file, found a device" in done.stderr,
                words, done.stderr)
 

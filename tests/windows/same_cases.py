@@ -129,7 +129,7 @@ def same_page(folder, status):
 def catalog_of_samples(folder):
     native()
     copied(folder)
-    same_page(folder, 1)
+    same_page(folder, 0)
 
 
 def scene_case(row):

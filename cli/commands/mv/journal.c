@@ -40,8 +40,9 @@ static sft_code state_folder(bool make, char *folder, size_t size, sft_error *er
         first = 0;
     }
     if (!base || !*base)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected HOME or XDG_STATE_HOME, where mv keeps "
-                                                "what --undo needs, found neither");
+        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected %s, where mv keeps what --undo needs, "
+                         "found no such variable", windows ? "LOCALAPPDATA"
+                                                           : "HOME or XDG_STATE_HOME");
     int len = snprintf(folder, size, "%s", base);
     for (size_t i = first; i < 4; i++) {
         int more = len < 0 || (size_t)len >= size

@@ -170,10 +170,10 @@ static const sfti_key_take dataset_takes[] = {
     { "part_folder", part_folder, NULL, NULL }, { "part_class", part_class, NULL, NULL },
     { "part_prefix", part_prefix, NULL, NULL }, { "part_regular", part_regular, NULL, NULL },
 };
-const sfti_keys sfti_dataset_keys = SFTI_KEYS_OF("datasets", dataset_takes);
-const sfti_keys sfti_dirs_keys = SFTI_KEYS_OF("dataset-dirs", dataset_takes);
-const sfti_keys sfti_reg_dirs_keys = SFTI_KEYS_OF("reg-dataset-dirs", dataset_takes);
-const sfti_keys sfti_bucket_keys = SFTI_KEYS_OF("buckets", dataset_takes);
+SFTI_KEYS_OF(sfti_dataset_keys, "datasets", dataset_takes);
+SFTI_KEYS_OF(sfti_dirs_keys, "dataset-dirs", dataset_takes);
+SFTI_KEYS_OF(sfti_reg_dirs_keys, "reg-dataset-dirs", dataset_takes);
+SFTI_KEYS_OF(sfti_bucket_keys, "buckets", dataset_takes);
 
 /* ── When all is read ── */
 

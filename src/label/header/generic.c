@@ -30,4 +30,4 @@ static const sfti_key_take generic_takes[] = {
     { "civitai_id", take_id, "model version", NULL },
     { "base_model", take_base_model, SFTI_TAKES_FACT, NULL },
 };
-const sfti_keys sfti_generic_keys = SFTI_KEYS_OF("generic", generic_takes);
+SFTI_KEYS_OF(sfti_generic_keys, "generic", generic_takes);

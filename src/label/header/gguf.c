@@ -29,4 +29,4 @@ static void gguf_architecture(sfti_cursor *at) {
 static const sfti_key_take gguf_takes[] = {
     { "architecture", gguf_architecture, NULL, NULL },
 };
-const sfti_keys sfti_gguf_keys = SFTI_KEYS_OF("gguf", gguf_takes);
+SFTI_KEYS_OF(sfti_gguf_keys, "gguf", gguf_takes);

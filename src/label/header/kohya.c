@@ -100,7 +100,7 @@ static const sfti_key_take kohya_takes[] = {
     { "arguments", take_arguments, SFTI_TAKES_TRAINING, NULL },
     { "tensor_hash", take_tensor_hash, NULL, NULL },
 };
-const sfti_keys sfti_kohya_keys = SFTI_KEYS_OF("kohya", kohya_takes);
+SFTI_KEYS_OF(sfti_kohya_keys, "kohya", kohya_takes);
 
 /* ── What needs several keys ── */
 

@@ -56,7 +56,7 @@ static const sfti_key_take model_takes[] = {
     { "model", model_open, NULL, NULL }, { "name", model_name, NULL, NULL },
     { "hash", model_hash, NULL, NULL }, { "made", model_made, NULL, NULL },
 };
-const sfti_keys sfti_merge_model_keys = SFTI_KEYS_OF("merge-models", model_takes);
+SFTI_KEYS_OF(sfti_merge_model_keys, "merge-models", model_takes);
 
 static void merge_models(sfti_cursor *at) {
     sfti_merge_source *current = NULL;
@@ -128,7 +128,7 @@ static const sfti_key_take recipe_takes[] = {
     { "source", recipe_source, NULL, NULL },
     { "share", recipe_share, NULL, NULL },
 };
-const sfti_keys sfti_recipe_keys = SFTI_KEYS_OF("recipe", recipe_takes);
+SFTI_KEYS_OF(sfti_recipe_keys, "recipe", recipe_takes);
 
 static void merge_recipe(sfti_cursor *at) {
     recipe told;
@@ -146,7 +146,7 @@ static const sfti_key_take merge_takes[] = {
     { "models", merge_models, NULL, NULL },
     { "recipe", merge_recipe, NULL, NULL },
 };
-const sfti_keys sfti_merge_keys = SFTI_KEYS_OF("merges", merge_takes);
+SFTI_KEYS_OF(sfti_merge_keys, "merges", merge_takes);
 
 /* ── supermerger's LoRAs: sshs_cp0 and so on, sshs_ratio ── */
 
@@ -201,7 +201,7 @@ static const sfti_key_take made_takes[] = {
     { "method", made_method, NULL, NULL }, { "name", made_name, NULL, NULL },
     { "hash", made_hash, NULL, NULL },
 };
-const sfti_keys sfti_merge_made_keys = SFTI_KEYS_OF("merge-made", made_takes);
+SFTI_KEYS_OF(sfti_merge_made_keys, "merge-made", made_takes);
 
 /* Names alone, of modelspec.merged_from, that others have with their digests go; those that no
  * recipe names are what the others were made of. */

@@ -122,4 +122,4 @@ static const sfti_key_take spec_takes[] = {
     { "tool", spec_tool, NULL, NULL },
     { "merged", spec_merged, NULL, NULL },
 };
-const sfti_keys sfti_modelspec_keys = SFTI_KEYS_OF("modelspec", spec_takes);
+SFTI_KEYS_OF(sfti_modelspec_keys, "modelspec", spec_takes);

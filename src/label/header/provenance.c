@@ -67,8 +67,8 @@ static const sfti_key_take node_takes[] = {
     { "number", node_number, "- strength_model strength_clip", node_places },
     { "name", node_name, NULL, NULL }, { "widget", node_widget, NULL, NULL },
 };
-const sfti_keys sfti_prompt_keys = SFTI_KEYS_OF("prompt", node_takes);
-const sfti_keys sfti_workflow_keys = SFTI_KEYS_OF("workflow", node_takes);
+SFTI_KEYS_OF(sfti_prompt_keys, "prompt", node_takes);
+SFTI_KEYS_OF(sfti_workflow_keys, "workflow", node_takes);
 
 static void loaders_of(sfti_cursor *at, const sfti_row *rows, size_t count, bool *found) {
     loader_node node;
@@ -98,4 +98,4 @@ static const sfti_key_take graph_takes[] = {
     { "prompt", prompt_graph, NULL, NULL },
     { "workflow", workflow_graph, NULL, NULL },
 };
-const sfti_keys sfti_graph_keys = SFTI_KEYS_OF("graphs", graph_takes);
+SFTI_KEYS_OF(sfti_graph_keys, "graphs", graph_takes);

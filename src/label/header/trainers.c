@@ -99,7 +99,7 @@ static const sfti_key_take trainer_takes[] = {
     { "quantization", quantization_config, NULL, NULL },
     { "layers", comfy_quantization, NULL, NULL },
 };
-const sfti_keys sfti_trainer_keys = SFTI_KEYS_OF("trainers", trainer_takes);
+SFTI_KEYS_OF(sfti_trainer_keys, "trainers", trainer_takes);
 
 /* ── The metadata editor of additional-networks ── */
 
@@ -121,4 +121,4 @@ static const sfti_key_take ssmd_takes[] = {
     { "rating", ssmd_rating, NULL, NULL },
     { "source", ssmd_source, NULL, NULL },
 };
-const sfti_keys sfti_ssmd_keys = SFTI_KEYS_OF("ssmd", ssmd_takes);
+SFTI_KEYS_OF(sfti_ssmd_keys, "ssmd", ssmd_takes);

@@ -50,7 +50,7 @@ static const sfti_key_take peft_takes[] = {
     { "positive", take_positive, "rank scale", NULL },
     { "target", take_target, NULL, NULL },
 };
-const sfti_keys sfti_adapter_config_keys = SFTI_KEYS_OF("adapter-config", peft_takes);
+SFTI_KEYS_OF(sfti_adapter_config_keys, "adapter-config", peft_takes);
 
 /* Tensors tell LoRA's shapes; several methods have them. */
 static void declared_type(sft_info *info, const adapter_config *config) {

@@ -60,7 +60,7 @@ static const sfti_key_take config_takes[] = {
                                      "latent_channels in_channels", config_numbers },
     { "switch", sfti_take_slot_bool, "guidance tied", config_switches },
 };
-const sfti_keys sfti_config_keys = SFTI_KEYS_OF("config", config_takes);
+SFTI_KEYS_OF(sfti_config_keys, "config", config_takes);
 
 /* ── What a configuration says ── */
 

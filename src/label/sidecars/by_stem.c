@@ -40,7 +40,7 @@ static const sfti_key_take seen_takes[] = {
     { "see", see_keys,
       "a1111 id model_id versions skeleton content swarm matrix description config label", NULL },
 };
-const sfti_keys sfti_json_keys = SFTI_KEYS_OF("json", seen_takes);
+SFTI_KEYS_OF(sfti_json_keys, "json", seen_takes);
 
 static bool classify_keys(sft_info *info, sfti_sidecar *sidecar, sft_span text, int *seen) {
     sfti_derived derived = info->derived;

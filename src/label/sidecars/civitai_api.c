@@ -151,8 +151,8 @@ static const sfti_key_take api_takes[] = {
     { "file_fact", api_take_file_fact, "name size type primary", NULL },
     { "file_hash", api_take_hash, NULL, NULL },
 };
-const sfti_keys sfti_civitai_model_keys = SFTI_SIDECAR_KEYS("civitai-model", api_takes);
-const sfti_keys sfti_civitai_version_keys = SFTI_SIDECAR_KEYS("civitai-version", api_takes);
+SFTI_SIDECAR_KEYS(sfti_civitai_model_keys, "civitai-model", api_takes);
+SFTI_SIDECAR_KEYS(sfti_civitai_version_keys, "civitai-version", api_takes);
 
 /* ── A version ── */
 
@@ -233,7 +233,7 @@ static const sfti_key_take choice_takes[] = {
     { "begin", choose_version, NULL, NULL },
     { "by", choose_by, "- name size - id", NULL },
 };
-const sfti_keys sfti_civitai_choice_keys = SFTI_SIDECAR_KEYS("civitai-choice", choice_takes);
+SFTI_SIDECAR_KEYS(sfti_civitai_choice_keys, "civitai-choice", choice_takes);
 
 /* Index of the version this file is of, or -1. */
 static int64_t api_choose(sft_info *info, sft_span text, sft_span source) {

@@ -161,11 +161,11 @@ static const sfti_key_take rgthree_takes[] = {
     { "bound", take_bound, "least most", NULL },
 };
 
-const sfti_keys sfti_own_keys = SFTI_SIDECAR_KEYS("own", manager_takes);
-const sfti_keys sfti_a1111_keys = SFTI_SIDECAR_KEYS("a1111", manager_takes);
-const sfti_keys sfti_tips_keys = SFTI_SIDECAR_KEYS("lora-manager-tips", manager_takes);
-const sfti_keys sfti_lora_manager_keys = SFTI_SIDECAR_KEYS("lora-manager", manager_takes);
-const sfti_keys sfti_matrix_keys = SFTI_SIDECAR_KEYS("stability-matrix", manager_takes);
-const sfti_keys sfti_swarm_keys = SFTI_SIDECAR_KEYS("swarm", manager_takes);
-const sfti_keys sfti_recipe_file_keys = SFTI_SIDECAR_KEYS("lora-manager-recipe", manager_takes);
-const sfti_keys sfti_rgthree_keys = SFTI_SIDECAR_KEYS("rgthree", rgthree_takes);
+SFTI_SIDECAR_KEYS(sfti_own_keys, "own", manager_takes);
+SFTI_SIDECAR_KEYS(sfti_a1111_keys, "a1111", manager_takes);
+SFTI_SIDECAR_KEYS(sfti_tips_keys, "lora-manager-tips", manager_takes);
+SFTI_SIDECAR_KEYS(sfti_lora_manager_keys, "lora-manager", manager_takes);
+SFTI_SIDECAR_KEYS(sfti_matrix_keys, "stability-matrix", manager_takes);
+SFTI_SIDECAR_KEYS(sfti_swarm_keys, "swarm", manager_takes);
+SFTI_SIDECAR_KEYS(sfti_recipe_file_keys, "lora-manager-recipe", manager_takes);
+SFTI_SIDECAR_KEYS(sfti_rgthree_keys, "rgthree", rgthree_takes);

@@ -94,7 +94,7 @@ static const sfti_key_take card_takes[] = {
     { "widget", card_widget, SFTI_PROMPT_NAMES, NULL },
     { "image_file", card_image, NULL, NULL },
 };
-const sfti_keys sfti_readme_keys = SFTI_SIDECAR_KEYS("readme", card_takes);
+SFTI_SIDECAR_KEYS(sfti_readme_keys, "readme", card_takes);
 
 static void card_finish(sft_info *info, const readme_card *card) {
     bool other = card->license[CARD_LICENSE].len == 0

@@ -126,9 +126,11 @@ extern const sfti_key_take sfti_sidecar_takes[SFTI_SIDECAR_TAKES];
 void sfti_sidecar_take_prompt(sfti_cursor *at);
 
 /* Records "keys" of data/keys/sidecars.txt. */
-#define SFTI_SIDECAR_KEYS(id_, takes) \
-    { .id = id_, .own = (takes), .own_count = SFTI_COUNT(takes), .shared = sfti_sidecar_takes, \
-      .shared_count = SFTI_SIDECAR_TAKES, .made = &(sfti_key_rows){ NULL, 0 } }
+#define SFTI_SIDECAR_KEYS(name, id_, takes) \
+    static sfti_key_rows name##_made; \
+    const sfti_keys name = { .id = id_, .own = (takes), .own_count = SFTI_COUNT(takes), \
+                             .shared = sfti_sidecar_takes, .shared_count = SFTI_SIDECAR_TAKES, \
+                             .made = &name##_made }
 extern const sfti_keys sfti_own_keys, sfti_a1111_keys, sfti_tips_keys, sfti_lora_manager_keys,
     sfti_matrix_keys, sfti_swarm_keys, sfti_rgthree_keys, sfti_recipe_file_keys,
     sfti_civitai_model_keys, sfti_civitai_version_keys, sfti_civitai_choice_keys, sfti_readme_keys,

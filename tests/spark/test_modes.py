@@ -216,10 +216,16 @@ def test_samples_layout_leaves_out_padding(spark, out):
 
 
 @pytest.mark.local
-def test_samples_layout_is_of_batches(spark, out):
-    write(frame(spark, 8), out, name_col="name", columns="x")
-    with pytest.raises(Exception, match="(?i)batch|kv|tensors"):
-        read(spark, out, layout="samples").collect()
+def test_samples_layout_of_names(spark, out):
+    written = frame(spark, 8)
+    write(written, out, name_col="name", columns="x,n")
+    found = read(spark, out, layout="samples", **{"as": "array"})
+    wanted = written.select("name", "x", "n")
+    assert found.count() == 8 and found.select("name", "n").exceptAll(
+        wanted.select("name", "n")).count() == 0
+    assert {row["name"]: list(row["x"]) for row in found.collect()} == \
+        {row["name"]: list(row["x"]) for row in wanted.collect()}
+    assert read(spark, out, layout="samples", columns="name").collect()
 
 
 def test_tensors_layout(spark, out):

@@ -518,3 +518,38 @@ def test_deleted_rows(batches, tmp_path):
     shown = [one for one in all_rows(reading(names, layout="tensors", columns="tensor_key"))]
     assert sorted(str(one) for one in shown) == sorted(
         str(one) for one in shown if "b__v" not in str(one)) and len(shown) == 2
+
+
+def test_named_rows(keyed, tmp_path):
+    """One row a name, with tensors of any shape; replaced and deleted rows are not there."""
+    want = [{"name": "k%d" % i, "x": float(i)} for i in range(40)]
+    key = lambda row: row["name"]  # noqa: E731
+    for more in ({}, {"partition_mb": 1}):
+        got = all_rows(reading(keyed, layout="samples", **{"as": "array"}, **more))
+        assert sorted(got, key=key) == sorted(want, key=key)
+    tensors = all_rows(reading(keyed, layout="samples"))
+    assert {row["name"]: np.frombuffer(row["x"]["data"]).item() for row in tensors} == \
+        {row["name"]: row["x"] for row in want}
+    assert [*reading(keyed, layout="samples", columns="x").schema().names] == ["x"]
+    assert len(all_rows(reading(keyed, layout="samples", columns="name"))) == 40
+    for wrong in ({"columns": "y"}, {"keys": "k1__x"}):
+        with pytest.raises(ValueError, match="columns:|keys:"):
+            reading(keyed, layout="samples", **wrong).schema()
+    with pytest.raises(ValueError, match="schema: expected some of name, x, found y"):
+        reading(keyed, layout="samples").pieces(given(y=T.DoubleType()))
+
+    path = str(tmp_path / "varied")
+    rows = pa.table({"name": ["a", "b", "c"], "v": [[1], [2, 3], []], "w": [1, 2, 3]})
+    options = {"name_col": "name", "duplicatesStrategy": "lastWin"}
+    dataset.write(rows, path, **options)
+    dataset.write(pa.table({"name": ["b", "d"], "v": [[9], [8]], "w": [9, 8]}), path,
+                  mode="append", **options)
+    dataset.delete(path, keys=["a"])
+    got = all_rows(reading(path, layout="samples", **{"as": "array"}))
+    assert sorted(got, key=key) == [{"name": "b", "v": [9], "w": 9}, {"name": "c", "v": [], "w": 3},
+                                    {"name": "d", "v": [8], "w": 8}]
+    before = all_rows(reading(path, layout="samples", versionAsOf="1", **{"as": "array"}))
+    assert {row["name"]: row["v"] for row in before} == {"a": [1], "b": [2, 3], "c": []}
+    dataset.compact(path, target_bytes=1 << 20)
+    assert sorted(all_rows(reading(path, layout="samples", **{"as": "array"})), key=key) == \
+        sorted(got, key=key)

@@ -420,6 +420,11 @@ class KeyLayout:
             self._hidden = by_name
         return self._hidden[shard] | deleted
 
+    def hide(self, shard: int, keys: Iterable[str]) -> None:
+        """Tensors of a shard that nobody sees, as another process found them."""
+        self._shadowed = True
+        self._hidden = {**(self._hidden or {}), shard: set(keys)}
+
     def _deleted_in(self, shard: int) -> set[str]:
         found = self._deleted.get(shard)
         if found is None:

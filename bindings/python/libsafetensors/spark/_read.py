@@ -16,7 +16,7 @@ from ..dataset._kinds import is_typed, kind_of
 from ..dataset._layout import MissingKeys
 from ..dataset._shards import Shards
 from ..dataset._storage import Place, dataset_error
-from ..dataset._types import ColumnFacts, ReadOptions, StorageOptions
+from ..dataset._types import ColumnFacts, Manifest, ReadOptions, StorageOptions
 from ._rows import Piece, file_row, sample_rows, tensor_rows
 from ._schema import (
     ROW_FIELDS,
@@ -101,7 +101,9 @@ class Reading:
         with self.opened() as opened:
             facts = self._samples(opened) if self.layout == "samples" else self._files(opened)
             stated = _stored(opened) if self.layout == "samples" else {}
-        return T.StructType([self._varying_field(name, stated[name]) if name in stated else
+            named = _name_col(opened) if self.layout == "samples" else None
+        return T.StructType([T.StructField(name, T.StringType(), False) if name == named else
+                             self._varying_field(name, stated[name]) if name in stated else
                              self._field(name, *fact) for name, fact in facts.items()])
 
     def _varying_field(self, name: str, facts: ColumnFacts) -> T.StructField:
@@ -134,12 +136,20 @@ class Reading:
         return _known("columns", self.columns, names)
 
     def _samples(self, opened: Dataset) -> dict[str, Fact]:
-        _need_batches(opened)
+        if opened.mode == "kv":
+            self._no_keys()
+            facts = _named(opened)
+            return {name: facts[name] for name in self._chosen(list(facts))}
         there = _stored(opened)
         names = self._chosen(list(there))
         if self.keys is not None:
             names = [name for name in names if name in _known("keys", self.keys, list(there))]
         return {name: (there[name]["dtype"], there[name]["shape"]) for name in names}
+
+    def _no_keys(self) -> None:
+        if self.keys is not None:
+            raise ValueError("keys: expected columns with layout=samples of a dataset in KV mode, "
+                             "found names of tensors; layout=tensors takes them")
 
     def _files(self, opened: Dataset) -> dict[str, Fact]:
         wanted = self.columns or self.keys
@@ -166,6 +176,13 @@ class Reading:
             checked_field(field, self.layout)
         # Keys that determine which shards are needed.
         wanted: list[str] | None = self.keys if self.layout == "tensors" else schema.names or None
+        if self.layout == "samples":
+            with self.opened() as opened:
+                if opened.mode == "kv":
+                    self._no_keys()
+                    _known("schema", schema.names, list(_named(opened)))
+                    return _packed(self._weighed(opened, _reads_data(schema)),
+                                   self.partition_bytes)
         try:
             opened = self.opened_with(wanted) if self.pushed and wanted else self.opened(wanted)
         except MissingKeys as error:  # of columns, in batch mode
@@ -179,9 +196,7 @@ class Reading:
             if opened.mode != "batch":
                 raise ValueError(text) from None
         with opened:
-            if self.layout == "samples":
-                _need_batches(opened)
-            else:
+            if self.layout != "samples":
                 self._check_names(opened, schema)
             return _packed(self._weighed(opened, _reads_data(schema)), self.partition_bytes)
 
@@ -210,7 +225,8 @@ class Reading:
                     raise _deleted(facts["name"], self.layout)
                 yield size + _HEADER, Piece(facts, shards.version, 0, 0, hidden, {})
                 continue
-            rows = shards.rows(i)
+            named = _naming(opened) if layout.mode == "kv" else None
+            rows = layout.begins()[i + 1] - layout.begins()[i] if named else shards.rows(i)
             cuts = min(max(1, -(-size // self.partition_bytes)), max(rows, 1))
             pieces += cuts
             if pieces > _MAX_PIECES:
@@ -220,7 +236,7 @@ class Reading:
                 start, stop = rows * cut // cuts, rows * (cut + 1) // cuts
                 if stop > start:
                     piece = Piece(facts, shards.version, start, stop, hidden, told,
-                                  shards.masks.get(i))
+                                  shards.masks.get(i), named)
                     yield size // cuts + _HEADER, piece
 
     # ── Rows ──
@@ -310,10 +326,28 @@ def _deleted(name: str, layout: str) -> ValueError:
                       % (layout, name))
 
 
-def _need_batches(opened: Dataset) -> None:
-    if opened.mode != "batch":
-        raise ValueError("layout=samples: expected a dataset in batch mode, found one in KV "
-                         "mode; read it with layout=tensors")
+def _name_col(opened: Dataset) -> str | None:
+    """The column of the names, in KV mode."""
+    layout: Any = opened._layout
+    return layout.name_col if layout.mode == "kv" else None
+
+
+def _named(opened: Dataset) -> dict[str, Fact]:
+    """Columns of a KV dataset with that of the names, which is no tensor."""
+    found: dict[str, Fact] = {_name_col(opened) or "": (None, None)}
+    for name, one in opened.schema.items():
+        if (name or "data") in found:
+            raise ValueError("layout=samples: expected other columns than that of the names, found "
+                             "%s twice; read it with layout=tensors" % (name or "data"))
+        found[name or "data"] = one["dtype"], one["shape"]
+    return found
+
+
+def _naming(opened: Dataset) -> Manifest:
+    """What a task needs of the manifest of a KV dataset."""
+    manifest = opened.manifest or {}
+    return {"kv_separator": manifest.get("kv_separator"), "name_col": _name_col(opened),
+            "columns": opened.schema}
 
 
 def _stored(opened: Dataset) -> dict[str, ColumnFacts]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..dataset._arrow import ArrowRows, kept
 from ..dataset._kinds import is_typed
+from ..dataset._layout import KeyLayout
 from ..dataset._varying import Varying
 from ._types import cast_to
 from ._values import LARGEST, column_of
@@ -14,26 +15,29 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .. import _core
     from ..dataset._shards import Shards
-    from ..dataset._types import ColumnFacts, ShardFacts
+    from ..dataset._types import ColumnFacts, Manifest, ShardFacts
     Columns = tuple[list[Any], int]
 
 __all__ = ["Piece", "file_row", "sample_rows", "tensor_rows"]
 
 _BATCH_BYTES = 32 << 20
 _BATCH_ROWS = 1 << 14
+_NAMED_ROWS = 1 << 12
 
 
 class Piece:
     """What one task reads of one shard. facts: of the shard; version: of its manifest; start,
     stop: rows, only for layout=samples; hidden: tensors that later ones have replaced, or of deleted
     rows; varying: columns whose rows are more than numbers, vary in length or may be null; mask: of
-    deleted rows, for layout=samples."""
+    deleted rows, for layout=samples; named: what the manifest says of the names of rows, in KV mode
+    for layout=samples."""
 
-    __slots__ = ("facts", "hidden", "mask", "start", "stop", "varying", "version")
+    __slots__ = ("facts", "hidden", "mask", "named", "start", "stop", "varying", "version")
 
     def __init__(self, facts: ShardFacts, version: int | None, start: int, stop: int,
                  hidden: frozenset[str], varying: Mapping[str, ColumnFacts],
-                 mask: bytes | None = None) -> None:
+                 mask: bytes | None = None, named: Manifest | None = None) -> None:
+        self.named = named
         self.facts, self.version, self.varying, self.mask = facts, version, varying, mask
         self.start, self.stop, self.hidden = start, stop, hidden
 
@@ -54,12 +58,49 @@ def file_row(shards: Shards, i: int, piece: Piece, kinds: Any) -> Iterator[Colum
 
 
 def sample_rows(shards: Shards, i: int, piece: Piece, kinds: Any) -> Iterator[Columns]:
+    if piece.named is not None:
+        yield from _named_rows(shards, i, piece, piece.named, kinds)
+        return
     columns = _Samples(shards, i, piece, kinds)
     step = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, columns.width)))
     for start in range(piece.start, piece.stop, step):
         stop = min(start + step, piece.stop)
         first, end, keep = shards.window(i, start, stop)
         yield [kept(columns.rows(field, first, end), keep) for field in kinds], stop - start
+
+
+def _named_rows(shards: Shards, i: int, piece: Piece, manifest: Manifest,
+                kinds: Any) -> Iterator[Columns]:
+    """Rows of a KV dataset: the name, and the tensors of each column."""
+    import pyarrow as pa
+    layout = KeyLayout(shards, manifest, None, lambda: None)
+    layout.hide(i, piece.hidden)
+    columns = {column or "data": column for column in layout.columns}
+    wanted = [columns[field.name] for field in kinds if field.name != layout.name_col]
+    names = layout.names(i)[piece.start:piece.stop]
+    rows = [layout.tensors(i, name, wanted) for name in names]
+    begin = held = 0
+    for at, one in enumerate(rows):
+        held += sum(tensor.nbytes for tensor in one.values())
+        if held < _BATCH_BYTES and at + 1 < len(rows) and at + 1 - begin < _NAMED_ROWS:
+            continue
+        some = rows[begin:at + 1]
+        shards.expect(i, [part for row in some for tensor in row.values()
+                          for part in tensor.byte_ranges()])
+        yield [pa.array(names[begin:at + 1], field.type) if field.name == layout.name_col else
+               _of_names(field, columns[field.name], names[begin:at + 1], some)
+               for field in kinds], len(some)
+        begin, held = at + 1, 0
+
+
+def _of_names(field: Any, column: str, names: list[str], rows: list[dict[str, Any]]) -> Any:
+    import pyarrow as pa
+    for name, row in zip(names, rows):
+        if column not in row:
+            raise KeyError("%s: expected a tensor of the column %s, found none"
+                           % (name, field.name))
+    return pa.concat_arrays([column_of(field.name, row[column], 1, row[column].shape, field.type)
+                             for row in rows])
 
 
 class _Samples:

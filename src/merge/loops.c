@@ -87,15 +87,15 @@ LOOP_BODY void mark_keys(const uint32_t *restrict keys, size_t count, uint32_t l
     for (size_t i = 0; i < count; i++) out[i] = keys[i] >= least;
 }
 
-LOOP_BODY uint64_t equal_keys(const uint32_t *keys, size_t count, uint32_t key) {
-    uint64_t equal = 0;
+LOOP_BODY uint64_t keys_within(const uint32_t *keys, size_t count, uint32_t least, uint32_t span) {
+    uint64_t within = 0;
     for (size_t at = 0, n; at < count; at += n) {
         uint32_t here = 0;
         n = count - at < PICK_BLOCK ? count - at : PICK_BLOCK;
-        for (size_t i = at; i < at + n; i++) here += keys[i] == key;
-        equal += here;
+        for (size_t i = at; i < at + n; i++) here += keys[i] - least < span;
+        within += here;
     }
-    return equal;
+    return within;
 }
 
 /* Only one block is both before and behind the last that is left. */
@@ -103,7 +103,7 @@ LOOP_BODY void mark_first(const uint32_t *restrict keys, size_t count, uint32_t 
                           uint64_t ties, uint8_t *restrict out) {
     for (size_t at = 0, n; at < count; at += n) {
         n = count - at < PICK_BLOCK ? count - at : PICK_BLOCK;
-        uint64_t here = equal_keys(keys + at, n, key), before = seen;
+        uint64_t here = keys_within(keys + at, n, key, 1), before = seen;
         seen += here;
         if (seen <= ties) continue;
         if (before >= ties)
@@ -114,16 +114,16 @@ LOOP_BODY void mark_first(const uint32_t *restrict keys, size_t count, uint32_t 
     }
 }
 
-LOOP_BODY size_t pick_keys(const uint32_t *restrict keys, size_t count, unsigned shift,
-                           uint32_t upper, uint32_t *restrict out) {
+LOOP_BODY size_t pick_keys(const uint32_t *restrict keys, size_t count, uint32_t least,
+                           uint32_t span, uint32_t *restrict out) {
     size_t picked = 0;
     for (size_t at = 0, n; at < count; at += n) {
         uint32_t any = 0;
         n = count - at < PICK_BLOCK ? count - at : PICK_BLOCK;
-        for (size_t i = at; i < at + n; i++) any |= keys[i] >> shift == upper;
+        for (size_t i = at; i < at + n; i++) any |= keys[i] - least < span;
         for (size_t i = at; any && i < at + n; i++) {
-            out[picked] = keys[i];
-            picked += keys[i] >> shift == upper;
+            out[picked] = keys[i] - least;
+            picked += keys[i] - least < span;
         }
     }
     return picked;
@@ -233,16 +233,17 @@ LOOP_BODY double sum_products(const double *a, const double *b, size_t count) {
                                    uint8_t *out) {                                              \
         mark_keys(keys, count, least, out);                                                     \
     }                                                                                           \
-    TARGET static uint64_t NAME##_equal(const uint32_t *keys, size_t count, uint32_t key) {     \
-        return equal_keys(keys, count, key);                                                    \
+    TARGET static uint64_t NAME##_within(const uint32_t *keys, size_t count, uint32_t least,    \
+                                         uint32_t span) {                                       \
+        return keys_within(keys, count, least, span);                                           \
     }                                                                                           \
     TARGET static void NAME##_mark_ties(const uint32_t *keys, size_t count, uint32_t key,       \
                                         uint64_t seen, uint64_t ties, uint8_t *out) {           \
         mark_first(keys, count, key, seen, ties, out);                                          \
     }                                                                                           \
-    TARGET static size_t NAME##_pick(const uint32_t *keys, size_t count, unsigned shift,        \
-                                     uint32_t upper, uint32_t *out) {                           \
-        return pick_keys(keys, count, shift, upper, out);                                       \
+    TARGET static size_t NAME##_pick(const uint32_t *keys, size_t count, uint32_t least,        \
+                                     uint32_t span, uint32_t *out) {                            \
+        return pick_keys(keys, count, least, span, out);                                        \
     }                                                                                           \
     TARGET static void NAME##_draw(uint64_t seed, uint64_t first, uint64_t chance,              \
                                    size_t count, uint8_t *out) {                                \
@@ -283,7 +284,7 @@ LOOP_BODY double sum_products(const double *a, const double *b, size_t count) {
 
 #define MERGE_TABLE(NAME, TO_ODD, PICK)                                                         \
     { NAME##_widen, NAME##_greatest, TO_ODD, NAME##_keys, NAME##_variances, NAME##_mark,        \
-      NAME##_equal, NAME##_mark_ties, PICK, NAME##_draw, NAME##_norms, NAME##_subtract,         \
+      NAME##_within, NAME##_mark_ties, PICK, NAME##_draw, NAME##_norms, NAME##_subtract,         \
       NAME##_differences, NAME##_multiply, NAME##_add, NAME##_agree, NAME##_finish,             \
       NAME##_product }
 
@@ -314,18 +315,17 @@ AVX512 static void cut_to_odd(const double *values, size_t count, float *out) {
     merge_avx512_to_odd(values + i, count - i, out + i);
 }
 
-AVX512 static size_t compress(const uint32_t *keys, size_t count, unsigned shift, uint32_t upper,
+AVX512 static size_t compress(const uint32_t *keys, size_t count, uint32_t least, uint32_t span,
                               uint32_t *out) {
-    const __m512i wanted = _mm512_set1_epi32((int)upper);
-    const __m128i by = _mm_cvtsi32_si128((int)shift);
+    const __m512i below = _mm512_set1_epi32((int)least), end = _mm512_set1_epi32((int)span);
     size_t picked = 0, i = 0;
     for (; i + 16 <= count; i += 16) {
-        __m512i some = _mm512_loadu_si512(keys + i);
-        __mmask16 fits = _mm512_cmpeq_epi32_mask(_mm512_srl_epi32(some, by), wanted);
+        __m512i some = _mm512_sub_epi32(_mm512_loadu_si512(keys + i), below);
+        __mmask16 fits = _mm512_cmplt_epu32_mask(some, end);
         _mm512_storeu_si512(out + picked, _mm512_maskz_compress_epi32(fits, some));
         picked += (size_t)__builtin_popcount(fits);
     }
-    return picked + merge_avx512_pick(keys + i, count - i, shift, upper, out + picked);
+    return picked + merge_avx512_pick(keys + i, count - i, least, span, out + picked);
 }
 
 const sfti_merge_loops *sfti_merge_loops_at(size_t i) {

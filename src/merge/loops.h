@@ -20,15 +20,15 @@ typedef struct sfti_merge_loops {
                       uint32_t *out);
     /* Whether a key is at least `least`. */
     void (*mark)(const uint32_t *keys, size_t count, uint32_t least, uint8_t *out);
-    /* How many keys are this one. */
-    uint64_t (*equal)(const uint32_t *keys, size_t count, uint32_t key);
+    /* How many keys are in [least, least + span). */
+    uint64_t (*within)(const uint32_t *keys, size_t count, uint32_t least, uint32_t span);
     /* Leaves of the keys that are `key` the first ones marked, so that with `seen` that came before
      * there are `ties`. */
     void (*mark_ties)(const uint32_t *keys, size_t count, uint32_t key, uint64_t seen,
                       uint64_t ties, uint8_t *out);
-    /* Picks those of which the upper bits, from `shift` on, are `upper`, and counts them. out has
-     * room for all. */
-    size_t (*pick)(const uint32_t *keys, size_t count, unsigned shift, uint32_t upper,
+    /* Picks those in [least, least + span), less `least`, and counts them. out has room for
+     * all. */
+    size_t (*pick)(const uint32_t *keys, size_t count, uint32_t least, uint32_t span,
                    uint32_t *out);
     /* Whether the numbers of this seed from index `first` on, 53 bits of each, are below
      * `chance`. */

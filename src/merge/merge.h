@@ -292,6 +292,10 @@ typedef struct sfti_merge_plan {
     const sft_allocator *alloc;
 } sfti_merge_plan;
 
+/* The plan of a recipe that is settled; it must outlive the merge. */
+sfti_merge_plan sfti_merge_plan_of(const sfti_merge_recipe *recipe, const sfti_merge_model *models,
+                                   sft_dtype dtype, uint32_t threads, const sft_allocator *alloc);
+
 typedef struct sfti_merged sfti_merged;
 
 /* A tensor of the result. */
@@ -329,8 +333,10 @@ sft_code sfti_merged_new(const sfti_merge_plan *plan, sfti_merged **out, size_t 
 void sfti_merged_free(sfti_merged *merged);
 size_t sfti_merged_count(const sfti_merged *merged);
 const sfti_merge_row *sfti_merged_row(const sfti_merged *merged, size_t i);
-/* Tensor i as it is to be written: computed, or a copy from sources[model][shard]. */
-sft_part sfti_merged_part(sfti_merged *merged, size_t i, sft_source *const *sources);
+/* Tensor i as it is to be written: computed, or a copy from a shard of a model. */
+sft_part sfti_merged_part(const sfti_merged *merged, size_t i);
+/* How many are computed. */
+size_t sfti_merged_computed(const sfti_merged *merged);
 const sfti_merge_notes *sfti_merged_notes(const sfti_merged *merged);
 /* All tensors of the result, computed as they are read: best in order. Memory: 2 MiB, with masks
  * 1 MiB more for each model and thread, of long rows 8 bytes for each element, model and thread;

@@ -37,6 +37,7 @@ struct sfti_merged {
     uint32_t *follows;  /* which of them is read after each, as announced */
     size_t announced;   /* the last one */
     sft_source source;
+    sft_source **sources; /* of each model's shards: of tensors that are copied */
     size_t blames;
     merged_window windows[2];
     size_t at;          /* the one that is read */
@@ -213,6 +214,32 @@ static sft_code check_patterns(const sfti_merged *merged, sft_error *err) {
     return SFT_OK;
 }
 
+sfti_merge_plan sfti_merge_plan_of(const sfti_merge_recipe *recipe, const sfti_merge_model *models,
+                                   sft_dtype dtype, uint32_t threads, const sft_allocator *alloc) {
+    return (sfti_merge_plan){
+        .method = recipe->method, .models = models, .count = recipe->count, .base = recipe->base,
+        .reference = recipe->reference, .dtype_of = recipe->dtype_of,
+        .settings = &recipe->settings, .slices = recipe->slices,
+        .slice_count = recipe->slice_count, .seed = recipe->seed, .dtype = dtype,
+        .ignore_missing = recipe->ignore_missing, .weights_required = recipe->weights_required,
+        .threads = threads, .alloc = alloc };
+}
+
+static sft_code take_sources(sfti_merged *merged, sft_error *err) {
+    const sfti_merge_plan *plan = &merged->plan;
+    merged->sources = sfti_arena_array(&merged->arena, plan->count, sizeof *merged->sources);
+    if (!merged->sources) return sfti_fail_memory(err, plan->count * sizeof *merged->sources);
+    for (size_t k = 0; k < plan->count; k++) {
+        const sft_set *set = plan->models[k].set;
+        size_t shards = sft_set_shard_count(set);
+        sft_source *sources = sfti_arena_array(&merged->arena, shards, sizeof *sources);
+        if (!sources) return sfti_fail_memory(err, shards * sizeof *sources);
+        for (size_t s = 0; s < shards; s++) sources[s] = sft_file_source(sft_set_shard_at(set, s));
+        merged->sources[k] = sources;
+    }
+    return SFT_OK;
+}
+
 sft_code sfti_merged_new(const sfti_merge_plan *plan, sfti_merged **out, size_t *blame,
                          sft_error *err) {
     sft_allocator own = sfti_allocator(plan->alloc);
@@ -230,6 +257,7 @@ sft_code sfti_merged_new(const sfti_merge_plan *plan, sfti_merged **out, size_t 
                                        sizeof *merged->follows);
     if (!code && (!merged->streamed || !merged->follows))
         code = sfti_fail_memory(err, merged->rows.count * sizeof *merged->streamed);
+    if (!code) code = take_sources(merged, err);
     if (!code) {
         *blame = SIZE_MAX;
         code = check_patterns(merged, err);
@@ -264,13 +292,16 @@ const sfti_merge_row *sfti_merged_row(const sfti_merged *merged, size_t i) {
     return &merged->rows.rows[i];
 }
 
-sft_part sfti_merged_part(sfti_merged *merged, size_t i, sft_source *const *sources) {
+size_t sfti_merged_computed(const sfti_merged *merged) { return merged->streamed_count; }
+
+sft_part sfti_merged_part(const sfti_merged *merged, size_t i) {
     const sfti_merge_row *row = &merged->rows.rows[i];
     const sft_set *set = merged->plan.models[row->from].set;
     if (row->begin != SFTI_MERGE_COPIED)
         return (sft_part){ row->spec, &merged->source, row->begin };
+    size_t shard = sft_set_tensor_shard(set, row->tensor);
     sft_part part = sft_part_of(sft_set_tensor_at(set, row->tensor),
-                                &sources[row->from][sft_set_tensor_shard(set, row->tensor)]);
+                                &merged->sources[row->from][shard]);
     part.spec = row->spec; /* of another dtype only if it is empty; or fewer rows of it */
     return part;
 }
@@ -418,6 +449,7 @@ static void compute_window(void *ctx) {
     }
     for (size_t t = 0; code && op && op->works && t < op->threads; t++)
         if (op->works[t].blame != SFTI_MERGE_ALL) w->blames = op->works[t].blame;
+    if (code) merged->now = NULL; /* what is known of the row is not complete */
     w->code = code;
 }
 

@@ -75,15 +75,17 @@ sft_code sfti_merge_read(const sfti_merge_model *model, uint32_t number, uint64_
 
 /* ── Threads ── */
 
-typedef struct pass_run {
+typedef struct sfti_merge_run {
     sfti_workers workers;
+    os_cond told; /* of what sfti_merge_pass_chain waits for */
+    bool waits, failed;
     const sfti_merge_op *op;
     sfti_merge_step *step;
     uint64_t first, next, end;
     bool sums;
-} pass_run;
+} sfti_merge_run;
 
-static sft_code do_chunk(const pass_run *run, sfti_merge_work *w, uint64_t chunk,
+static sft_code do_chunk(const sfti_merge_run *run, sfti_merge_work *w, uint64_t chunk,
                          sft_error *err) {
     const sfti_merge_op *op = run->op;
     size_t all = op->count + op->has_base;
@@ -91,6 +93,10 @@ static sft_code do_chunk(const pass_run *run, sfti_merge_work *w, uint64_t chunk
     w->chunk = chunk;
     w->first = chunk * op->chunk;
     w->count = op->row->elements - w->first < op->chunk ? op->row->elements - w->first : op->chunk;
+    if (op->sampled && w->count == op->chunk) { /* not of the same columns of a matrix each time */
+        w->first += chunk % (op->chunk / SFTI_MERGE_PIECE) * SFTI_MERGE_PIECE;
+        w->count = SFTI_MERGE_PIECE;
+    }
     w->sums = run->sums ? op->window_sums + (chunk - run->first) * op->sums : NULL;
     for (size_t i = 0; !code && i < all; i++) {
         code = sfti_merge_read(&op->plan->models[op->model[i]], op->row->of[op->model[i]],
@@ -101,26 +107,48 @@ static sft_code do_chunk(const pass_run *run, sfti_merge_work *w, uint64_t chunk
 }
 
 static bool take_chunk(sfti_workers *workers, size_t thread, uint64_t *done, sft_error *err) {
-    pass_run *run = workers->ctx;
+    sfti_merge_run *run = workers->ctx;
     sfti_workers_lock(workers);
     bool more = run->next < run->end && !workers->error.code;
     uint64_t chunk = run->next;
     run->next += more;
     sfti_workers_unlock(workers);
     if (!more) return false;
+    run->op->works[thread].run = run;
     err->code = do_chunk(run, &run->op->works[thread], chunk, err);
     *done = 1;
+    if (!err->code) return true;
+    sfti_workers_lock(workers);
+    run->failed = true;
+    if (run->waits) sfti_os_cond_wake(&run->told);
+    sfti_workers_unlock(workers);
     return true;
+}
+
+uint64_t sfti_merge_pass_chain(const sfti_merge_work *work, uint64_t *before, uint64_t here) {
+    sfti_merge_run *run = work->run;
+    sfti_workers_lock(&run->workers);
+    while (*before == SFTI_NOT_COUNTED && !run->failed)
+        sfti_os_cond_wait(&run->told, &run->workers.mutex);
+    uint64_t seen = *before;
+    before[1] = seen + here;
+    if (run->waits) sfti_os_cond_wake(&run->told);
+    sfti_workers_unlock(&run->workers);
+    return seen;
 }
 
 sft_code sfti_merge_pass(const sfti_merge_op *op, uint64_t first, uint64_t count,
                          sfti_merge_step *step, bool sums, sft_error *err) {
-    pass_run run = { .op = op, .step = step, .first = first, .next = first, .end = first + count,
-                     .sums = sums };
+    sfti_merge_run run = { .op = op, .step = step, .first = first, .next = first,
+                           .end = first + count, .sums = sums };
     run.workers.step = take_chunk;
     run.workers.ctx = &run;
     run.workers.total = count;
-    return sfti_workers_run(&run.workers, op->threads < count ? op->threads : (size_t)count, err);
+    size_t threads = op->threads < count ? op->threads : (size_t)count;
+    run.waits = threads > 1 && sfti_os_cond_init(&run.told) == 0;
+    sft_code code = sfti_workers_run(&run.workers, run.waits ? threads : 1, err);
+    if (run.waits) sfti_os_cond_free(&run.told);
+    return code;
 }
 
 sft_code sfti_merge_sum(sfti_merge_op *op, sfti_merge_step *step, size_t sums,

@@ -25,7 +25,6 @@ struct sft_merge {
     sfti_merged *merged;
     sft_merge_told told;
     sft_part *parts;
-    sft_source **sources; /* of each model's shards */
     size_t blames;
 };
 
@@ -199,20 +198,9 @@ static sft_code settle_merge(sft_merge *m, sft_error *err) {
 static sft_code take_merged_parts(sft_merge *m, sft_error *err) {
     size_t count = sfti_merged_count(m->merged);
     m->parts = sfti_arena_array(&m->arena, count, sizeof *m->parts);
-    m->sources = sfti_arena_array(&m->arena, m->count, sizeof *m->sources);
-    bool fine = m->parts && m->sources;
-    for (size_t k = 0; fine && k < m->count; k++) {
-        size_t shards = sft_set_shard_count(m->models[k].set);
-        m->sources[k] = sfti_arena_array(&m->arena, shards, sizeof **m->sources);
-        fine = m->sources[k] != NULL;
-        for (size_t s = 0; fine && s < shards; s++)
-            m->sources[k][s] = sft_file_source(sft_set_shard_at(m->models[k].set, s));
-    }
-    if (!fine) return sfti_fail_memory(err, count * sizeof *m->parts);
-    for (size_t i = 0; i < count; i++) {
-        m->parts[i] = sfti_merged_part(m->merged, i, m->sources);
-        m->told.computed += m->parts[i].source == sfti_merged_source(m->merged);
-    }
+    if (!m->parts) return sfti_fail_memory(err, count * sizeof *m->parts);
+    for (size_t i = 0; i < count; i++) m->parts[i] = sfti_merged_part(m->merged, i);
+    m->told.computed = sfti_merged_computed(m->merged);
     m->told.copied = count - m->told.computed;
     return SFT_OK;
 }
@@ -239,13 +227,8 @@ sft_code sft_merge_plan(sft_merge *m, sft_error *err) {
         && !dtype_called(recipe->dtype, &dtype))
         return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a dtype of F64, F32, F16 or BF16, found "
                          "\"%.*s\"", SFTI_CLIP(recipe->dtype, 40));
-    const sfti_merge_plan plan = {
-        .method = recipe->method, .models = m->models, .count = m->count, .base = recipe->base,
-        .reference = recipe->reference, .dtype_of = recipe->dtype_of,
-        .settings = &recipe->settings, .slices = recipe->slices,
-        .slice_count = recipe->slice_count, .seed = recipe->seed, .dtype = dtype,
-        .ignore_missing = recipe->ignore_missing, .weights_required = recipe->weights_required,
-        .threads = m->options.threads, .alloc = &m->alloc };
+    const sfti_merge_plan plan = sfti_merge_plan_of(recipe, m->models, dtype, m->options.threads,
+                                                    &m->alloc);
     if (!m->merged) code = sfti_merged_new(&plan, &m->merged, &m->blames, err);
     if (code) return code;
     const sfti_merge_notes *n = sfti_merged_notes(m->merged);

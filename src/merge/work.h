@@ -16,10 +16,12 @@ typedef struct sfti_merge_cut {
     uint64_t top;
     uint32_t key;
     bool none, all;         /* nothing, everything is among them */
-    uint64_t ties, equal;   /* equal: how many there are */
-    uint64_t seen;          /* equal ones before chunk op->seen_at */
-    uint64_t *before;       /* equal ones in each chunk of the window; then, before each */
+    uint64_t ties;
+    uint64_t *before;       /* equal ones before each chunk of the window, and behind the last, or
+                               SFTI_NOT_COUNTED; NULL: all of them count */
 } sfti_merge_cut;
+
+#define SFTI_NOT_COUNTED UINT64_MAX
 
 /* What one thread works with. */
 typedef struct sfti_merge_work {
@@ -33,6 +35,7 @@ typedef struct sfti_merge_work {
     float *floats;
     double *sums;     /* what a pass adds up, of this chunk */
     uint64_t chunk, first, count;
+    struct sfti_merge_run *run; /* the pass it is in */
     uint32_t blame;   /* the model whose values cannot be read */
 } sfti_merge_work;
 
@@ -41,6 +44,8 @@ typedef sft_code sfti_merge_step(const sfti_merge_op *op, sfti_merge_work *work,
 /* Numbers of a stream in the chunk that are cut, as bits of F32 that are not negative. */
 typedef void sfti_cut_keys(const sfti_merge_op *op, size_t stream, const sfti_merge_work *work,
                              uint32_t *keys);
+/* Sets how many are to be in the cuts of a stream, of which `zeros` are 0. */
+typedef void sfti_cut_tops(sfti_merge_op *op, size_t stream, uint64_t zeros);
 
 struct sfti_merge_op {
     const sfti_merge_plan *plan;
@@ -64,7 +69,10 @@ struct sfti_merge_op {
     size_t streams;                      /* numbers that are cut: of each entry, or one of all */
     size_t group, group_end;             /* streams that are counted now */
     sfti_cut_keys *keys;
-    uint64_t seen_at;
+    sfti_cut_tops *tops;
+    uint64_t seen_at;                    /* the chunk behind the last window of which equal numbers
+                                            are counted */
+    bool sampled;                        /* a piece of each chunk is loaded */
     double *rescale;                     /* of each entry; NULL: none */
     double *shares;                      /* weights of SCE */
     /* threads */
@@ -120,6 +128,9 @@ typedef sft_code sfti_merge_before(sfti_merge_op *op, uint64_t first, uint64_t c
                                    sft_error *err);
 sft_code sfti_merge_sum(sfti_merge_op *op, sfti_merge_step *step, size_t sums,
                         sfti_merge_before *before, double *out, sft_error *err);
+/* Puts *before + here into before[1], once *before, which a thread of the pass counts, is told:
+ * returns *before. Chunks are taken in order, so that one waits only for those being computed. */
+uint64_t sfti_merge_pass_chain(const sfti_merge_work *work, uint64_t *before, uint64_t here);
 /* Values of a tensor as F64. SFT_CAST_VALUE: NaN or an infinity. */
 sft_code sfti_merge_read(const sfti_merge_model *model, uint32_t tensor, uint64_t first,
                          uint64_t count, uint8_t *raw, float *floats, double *into, sft_error *err);
@@ -133,14 +144,12 @@ sft_code sfti_mix_step(const sfti_merge_op *op, sfti_merge_work *work, sft_error
 
 /* ── Masks (select.c, sparse.c) ── */
 
-/* Finds the cuts of all streams in two passes, over the upper and the lower bits. tops sets how
- * many are to be in the cuts of a stream, of which `zeros` are 0. */
-sft_code sfti_select(sfti_merge_op *op, sfti_cut_keys *keys,
-                     void (*tops)(sfti_merge_op *op, size_t stream, uint64_t zeros),
-                     sft_error *err);
-#define SFTI_SELECT_COUNTERS (((uint64_t)1 << 16) + 8) /* of each stream */
+/* Finds the cuts of all streams, in one pass or two. */
+sft_code sfti_select(sfti_merge_op *op, sfti_cut_keys *keys, sfti_cut_tops *tops, sft_error *err);
+#define SFTI_SELECT_COUNTERS (((uint64_t)1 << 17) + 8) /* of each stream */
 #define SFTI_SELECT_STREAMS 8 /* at once */
-/* Counts equal numbers up to the end of chunks [first, first + count): before sfti_select_mark. */
+/* Before a pass that calls sfti_select_mark, over chunks [first, first + count). Counts equal
+ * numbers of what is before them, unless that was the last such pass. */
 sft_code sfti_select_window(sfti_merge_op *op, uint64_t first, uint64_t count, sft_error *err);
 /* Which numbers of the chunk are in the outer cut of a stream and not in the inner one. */
 void sfti_select_mark(const sfti_merge_op *op, size_t stream, const sfti_merge_work *work,

@@ -428,6 +428,29 @@ def masks(folder):
 
 # ── The same bytes ──
 
+def large(folder):
+    """Tensors of which a sample tells where the limit is, or does not tell, or misleads."""
+    size, place = 1 << 22, np.arange(1 << 22, dtype="u8")
+    bell = np.random.default_rng(5).standard_normal(size, "f4")
+    sampled = place // 2048 % 8 == place // 16384 % 8
+    model, base, out = (os.path.join(folder, name + ".safetensors")
+                        for name in ("large", "zeros", "out"))
+    write_plain(base, {"w": single(np.zeros((2048, 2048)))})
+    for label, values in {
+            "ordinary": bell, "of few values": np.round(bell, 1), "all equal": np.full(size, 0.25),
+            "mostly zeros": bell * (place % 3 == 0), "of many sizes": np.exp2(20 * bell),
+            "misleading": bell * np.where(sampled, 3, 1), "of three": place % 3}.items():
+        values = values.astype("f4")
+        write_plain(model, {"w": ("F32", (2048, 2048), values.tobytes())})
+        kept = kept_of(values, int(0.37 * size))
+        for threads in "12":
+            done = run("--method", "ties", "--base", base, model, "--param", "density=0.37", "-o",
+                       out, "--force", "--threads", threads)
+            found = done.returncode == 0 and values_of("F32", data_of(out)["w"][1])
+            check(np.array_equal(found, np.where(kept, values, 0)), "large",
+                  "%s, %s threads: %s" % (label, threads, done.stderr))
+
+
 def same_bytes(folder):
     rng = np.random.default_rng(3)
     shapes = {"model.layers.%d.w" % i: s for i, s in
@@ -923,6 +946,7 @@ def main():
             formulas(folder)
             vocabularies(folder)
             masks(folder)
+            large(folder)
             same_bytes(folder)
             hostile(folder)
     print("%d passed, %d failed, 0 skipped" % (counts["passed"], counts["failed"]))

@@ -82,18 +82,13 @@ static sft_code plan_merge(merge_run *run, sft_error *err) {
         code = cli_usage_error(err, "expected a dtype of F64, F32, F16 or BF16, found %s; "
                                "convert --quantize makes it smaller", info->name);
     if (code) return code;
-    sfti_merge_plan plan = {
-        .method = run->recipe.method, .models = run->models, .count = run->recipe.count,
-        .base = run->recipe.base, .reference = run->recipe.reference,
-        .dtype_of = run->recipe.dtype_of, .settings = &run->recipe.settings,
-        .slices = run->recipe.slices, .slice_count = run->recipe.slice_count,
-        .seed = run->recipe.seed, .dtype = dtype, .ignore_missing = run->recipe.ignore_missing,
-        .weights_required = run->recipe.weights_required, .alloc = &c->alloc };
     uint64_t threads = 0;
     if (c->set.threads && (!cli_parse_number(c->set.threads, 1024, &threads) || threads == 0))
         return cli_usage_error(err, "expected --threads of 1 to 1024, found \"%s\"",
                                c->set.threads);
-    plan.threads = run->threads = (uint32_t)threads;
+    run->threads = (uint32_t)threads;
+    const sfti_merge_plan plan = sfti_merge_plan_of(&run->recipe, run->models, dtype, run->threads,
+                                                    &c->alloc);
     code = sfti_merged_new(&plan, &run->merged, &who, err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_hint(err, CLI_HINT_IGNORE_MISSING);
     bool quantised = who < plan.count && plan.models[who].computed && !run->recipe.dtype.len;
@@ -108,23 +103,15 @@ static sft_code take_merged(merge_run *run, sft_error *err) {
     const sft_set *set = run->models[run->recipe.reference].set;
     size_t count = sfti_merged_count(run->merged);
     bool computed = set != run->inputs[run->recipe.reference].stored;
-    sft_source **sources = sfti_arena_array(&p->arena, run->recipe.count, sizeof *sources);
     p->parts = sfti_arena_array(&p->lists, count, sizeof *p->parts);
     p->shard = sfti_arena_array(&p->lists, count, sizeof *p->shard);
     p->file = sfti_arena_array(&p->lists, count, sizeof *p->file);
-    bool fine = sources && p->parts && p->shard && p->file;
-    for (size_t m = 0; fine && m < run->recipe.count; m++) {
-        size_t shards = sft_set_shard_count(run->models[m].set);
-        sources[m] = sfti_arena_array(&p->arena, shards, sizeof **sources);
-        fine = sources[m] != NULL;
-        for (size_t s = 0; fine && s < shards; s++)
-            sources[m][s] = sft_file_source(sft_set_shard_at(run->models[m].set, s));
-    }
-    if (!fine) return sfti_fail_memory(err, count * sizeof *p->parts);
+    if (!p->parts || !p->shard || !p->file)
+        return sfti_fail_memory(err, count * sizeof *p->parts);
     for (size_t i = 0; i < count; i++) {
         const sfti_merge_row *row = sfti_merged_row(run->merged, i);
         size_t shard = sft_set_tensor_shard(run->models[row->from].set, row->tensor);
-        p->parts[i] = sfti_merged_part(run->merged, i, sources);
+        p->parts[i] = sfti_merged_part(run->merged, i);
         p->shard[i] = p->file[i] = row->slice ? 0 : (uint32_t)shard;
     }
     p->count = count;
@@ -167,20 +154,14 @@ static void tell_notes(merge_run *run) {
 
 /* ── Results ── */
 
-static size_t computed_count(const merge_run *run) {
-    size_t count = 0;
-    for (size_t i = 0; i < sfti_merged_count(run->merged); i++)
-        count += sfti_merged_row(run->merged, i)->begin != SFTI_MERGE_COPIED;
-    return count;
-}
-
 static void put_merged(void *ctx, sfti_json_writer *w) {
     const merge_run *run = ctx;
     const sfti_merge_notes *n = sfti_merged_notes(run->merged);
     sft_span names[SFTI_MERGE_MODELS];
     for (size_t i = 0; i < run->recipe.count; i++) names[i] = run->inputs[i].name;
-    sfti_json_put_uint(w, "merged", computed_count(run));
-    sfti_json_put_uint(w, "copied", sfti_merged_count(run->merged) - computed_count(run));
+    size_t computed = sfti_merged_computed(run->merged);
+    sfti_json_put_uint(w, "merged", computed);
+    sfti_json_put_uint(w, "copied", sfti_merged_count(run->merged) - computed);
     sfti_json_put_uint(w, "renamed", n->renamed);
     sfti_json_put_uint(w, "missing", n->missing);
     sfti_json_put_uint(w, "left_out", n->extra);
@@ -191,7 +172,7 @@ static void put_merged(void *ctx, sfti_json_writer *w) {
 
 static void say_merged(const merge_run *run) {
     cli *c = run->c;
-    size_t computed = computed_count(run);
+    size_t computed = sfti_merged_computed(run->merged);
     if (cli_is_json(c)) return;
     cli_printf(&c->out, "%s of %zu models: %zu tensor%s merged, %zu copied\n",
                run->recipe.method->name, run->recipe.count, computed, computed == 1 ? "" : "s",

@@ -75,11 +75,14 @@ static void check_equal(const sfti_merge_loops *other, size_t n) {
     }
     assert_int_equal(other->greatest(a, n), sfti_merge_portable.greatest(a, n));
     for (size_t i = 0; i < n; i += 1 + n / 5) {
-        assert_int_equal(other->equal(keys[0], n, keys[0][i]),
-                         sfti_merge_portable.equal(keys[0], n, keys[0][i]));
-        size_t all = sfti_merge_portable.pick(keys[0], n, 15, keys[0][i] >> 15, picked[0]);
+        uint32_t least = keys[0][i] & 0xFFFF8000u;
+        for (uint32_t span = 1; span <= 1u << 15; span <<= 5)
+            assert_int_equal(other->within(keys[0], n, keys[0][i], span),
+                             sfti_merge_portable.within(keys[0], n, keys[0][i], span));
+        size_t all = sfti_merge_portable.pick(keys[0], n, least, 1u << 15, picked[0]);
         assert_true(all > 0);
-        assert_int_equal(other->pick(keys[0], n, 15, keys[0][i] >> 15, picked[1]), all);
+        assert_int_equal(sfti_merge_portable.within(keys[0], n, least, 1u << 15), all);
+        assert_int_equal(other->pick(keys[0], n, least, 1u << 15, picked[1]), all);
         assert_memory_equal(picked[0], picked[1], all * sizeof **picked);
     }
     assert_memory_equal(floats[0], floats[1], n * sizeof(float));
@@ -141,7 +144,7 @@ static void test_ties(void **state) {
                 all += keys[k] == 2;
             }
             assert_memory_equal(kept, want, COUNT);
-            assert_int_equal(loops->equal(keys, COUNT, 2), all);
+            assert_int_equal(loops->within(keys, COUNT, 2, 1), all);
         }
 }
 

@@ -363,6 +363,13 @@ def hear_signals():
         signal.signal(number, signal.SIG_DFL)
 
 
+def wine(env, what):
+    """Under wine: begin or end its server, which is that of the suite's TMPDIR."""
+    if env["SFT_TARGET"] == "windows":
+        subprocess.run([os.path.join(ROOT, "tools", "wine_env.sh"), what], env=env, check=True,
+                       stdin=subprocess.DEVNULL)
+
+
 def suite(row, env, logs, verbose):
     """(passed, failed, skipped) of a suite, after printing its result."""
     name, _, _, command, needs = row
@@ -376,7 +383,10 @@ def suite(row, env, logs, verbose):
     words = [word.replace("{build}", env["SFT_BUILD"]) for word in command]
     temporary = tempfile.mkdtemp(prefix="sft-")
     os.chmod(temporary, 0o755)  # suites that become another user have folders in it
-    status, output = run(words, limit, dict(env, SFT_LIMIT=str(limit), TMPDIR=temporary), log)
+    env = dict(env, SFT_LIMIT=str(limit), TMPDIR=temporary)
+    wine(env, "--serve")
+    status, output = run(words, limit, env, log)
+    wine(env, "--stop")
     subprocess.run(["chmod", "-R", "u+rwx", temporary], stderr=subprocess.DEVNULL, check=False)
     shutil.rmtree(temporary, ignore_errors=True)
     result = judge(status, output)

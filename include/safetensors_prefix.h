@@ -416,6 +416,7 @@
 #define sft_sink_write SFT_PREFIXED(sft_sink_write)
 #define sft_slice_parse SFT_PREFIXED(sft_slice_parse)
 #define sft_slice_read SFT_PREFIXED(sft_slice_read)
+#define sft_slice_read_mapped SFT_PREFIXED(sft_slice_read_mapped)
 #define sft_slice_resolve SFT_PREFIXED(sft_slice_resolve)
 #define sft_slice_shape SFT_PREFIXED(sft_slice_shape)
 #define sft_slice_size SFT_PREFIXED(sft_slice_size)

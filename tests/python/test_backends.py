@@ -36,11 +36,12 @@ def test_the_default_of_this_system():
 
 @pytest.mark.parametrize("platform, backend, framework, is_path, expected", [
     ("linux", "mmap", "torch", True, "auto"), ("linux", "mmap", "torch", False, "auto"),
-    ("linux", "pread", "torch", True, "read"), ("linux", "mmap", "numpy", True, "read"),
+    ("linux", "pread", "torch", True, "read"), ("linux", "mmap", "numpy", True, "copy"),
+    ("linux", "pread", "numpy", True, "read"),
     ("darwin", "mmap", "torch", True, "auto"),
     ("win32", "mmap", "torch", True, "cow"), ("win32", "mmap", "torch", False, "auto"),
     ("win32", "pread", "torch", True, "read"), ("win32", "pread", "torch", False, "read"),
-    ("win32", "mmap", "numpy", True, "read")])
+    ("win32", "mmap", "numpy", True, "copy")])
 def test_the_mode_of_a_backend(platform, backend, framework, is_path, expected):
     assert _files.open_mode(backend, framework, is_path, platform) == expected
 
@@ -49,11 +50,11 @@ def test_auto_maps_only_where_maps_are_free(tmp_path):
     path = tmp_path / "m.safetensors"
     save_file({"a": np.arange(4096, dtype="f4")}, path)
     mapped = {}
-    for mode in ("auto", "cow", "map", "read"):
+    for mode in ("auto", "cow", "map", "read", "copy"):
         with _core.open(path, mode=mode) as file:
             one, two = file.numpy(), file.numpy()
             mapped[mode] = np.shares_memory(one["a"], two["a"])
-    assert mapped == {"auto": not WINDOWS, "cow": True, "map": True, "read": False}
+    assert mapped == {"auto": not WINDOWS, "cow": True, "map": True, "read": False, "copy": False}
 
 
 def vast(path, size):

@@ -234,6 +234,26 @@ def test_what_was_loaded_survives_its_file(way, harm, tmp_path):
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 
+@pytest.mark.skipif(os.name == "nt", reason="files that are open cannot be cut")
+@pytest.mark.parametrize("index", [np.s_[:, 3:5], np.s_[::2], np.s_[1, ::-1], np.s_[5:7]])
+def test_slices_of_a_file_that_was_cut(tmp_path, index):
+    """They are copied from a map, whose pages may be gone: an error, and no signal."""
+    path, array = tmp_path / "x", np.arange(1 << 20, dtype="u4").reshape(1 << 10, 1 << 10)
+    save_file({"x": array}, path)
+    with safe_open(path, "np") as file:
+        if index == np.s_[1, ::-1]:
+            part = file._file["x"][index].numpy()
+        else:
+            part = file.get_slice("x")[index]
+        assert np.array_equal(part, array[index])
+        os.truncate(path, 4096)
+        assert np.array_equal(part, array[index])
+        with pytest.raises(OSError) as caught:
+            file._file["x"][2:, 3:5].numpy()
+        assert caught.value.code == "io_shrunk"
+        part[...] = 0
+
+
 def test_open_maps_all_the_same(tmp_path):
     path = tmp_path / "x"
     save_file({"x": np.arange(4, dtype="f4")}, path)

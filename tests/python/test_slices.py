@@ -201,7 +201,7 @@ def test_slices_that_are_read_in_pieces(tmp_path, shape, index):
     array = np.arange(np.prod(shape), dtype=np.uint32).reshape(shape)
     path = tmp_path / "x"
     _core.save_file(path, [("x", "U32", shape, array, None)], sync=False)
-    for mode in ("read", "map"):
+    for mode in ("read", "map", "copy"):
         tensor = _core.open(path, mode=mode)["x"][index]
         assert tensor.tobytes() == np.ascontiguousarray(array[index]).tobytes()
 

@@ -101,10 +101,13 @@ DEFAULT_BACKEND: Backend = default_backend(sys.platform)
 def open_mode(backend: str, framework: str, is_path: bool, platform: str = sys.platform,
               shared: bool = True) -> Mode:
     """Mode of _core.open. Only torch gets a mapped file, and only where its tensors may share the
-    map: not for a device. "auto" reads what cannot be mapped; on Windows it never maps, and "cow"
+    map: not for a device. Arrays that own their memory are copies of what is read or, of slices,
+    mapped. "auto" reads what cannot be mapped; on Windows it never maps, and "cow"
     raises where the system refuses."""
-    if backend == "pread" or framework in _OWN_MEMORY or not shared:
+    if backend == "pread" or not shared:
         return "read"
+    if framework in _OWN_MEMORY:
+        return "copy"
     return "cow" if platform == "win32" and is_path else "auto"
 
 

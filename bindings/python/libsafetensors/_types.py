@@ -59,7 +59,7 @@ Source = Union[str, PathLike[str], Readable, tuple[Any, str]]
 Framework = Literal["pt", "torch", "pytorch", "np", "numpy", "tf", "tensorflow", "jax", "flax",
                     "mlx", "paddle"]
 Backend = Literal["mmap", "pread"]
-Mode = Literal["auto", "map", "cow", "read"]
+Mode = Literal["auto", "map", "cow", "read", "copy"]
 Order = Literal["offset", "name", "natural", "header"]
 Level = Literal["compat", "default", "strict"]
 Link = Literal["replace", "follow", "refuse"]

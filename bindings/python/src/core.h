@@ -364,7 +364,8 @@ typedef enum pysft_mode {
     PYSFT_AUTO = 0,
     PYSFT_MAP = 1,
     PYSFT_COW = 2,
-    PYSFT_READ = 3
+    PYSFT_READ = 3,
+    PYSFT_COPY = 4 /* PYSFT_READ, and slices are copied from a map */
 } pysft_mode;
 typedef struct pysft_open_options {
     pysft_mode mode;

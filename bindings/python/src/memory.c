@@ -27,6 +27,7 @@ typedef struct {
     char *folder;     /* of a server, that the model was found in; or NULL */
     shard_memory *shards;
     size_t shard_count;
+    bool copies; /* slices, from a map */
 } opened_set;
 
 struct pysft_store {
@@ -173,6 +174,10 @@ bool pysft_store_local(const pysft_store *store) {
     return !opened->owner && !opened->remote && !opened->import && !opened->values;
 }
 
+bool pysft_store_copies(const pysft_store *store) {
+    return store->opened->copies;
+}
+
 bool pysft_store_mapped(const pysft_store *store) {
     for (size_t i = 0; i < store->opened->shard_count; i++)
         if (!store->opened->shards[i].base) return false;
@@ -256,11 +261,14 @@ static int refuse_mode(const char *expected, const char *found) {
 
 static int open_path(pysft_state *state, opened_set *opened, PyObject *source,
                      const pysft_open_options *given) {
-    static const sft_mode modes[] = { SFT_MAP_COW, SFT_MAP, SFT_MAP_COW, SFT_READ };
+    static const sft_mode modes[] = { SFT_MAP_COW, SFT_MAP, SFT_MAP_COW, SFT_READ,
+                                      SFT_READ };
     sft_open_options options = given->file;
     pysft_path path;
     options.wait = &pysft_wait;
     options.mode = modes[given->mode];
+    /* On Windows nobody could cut or replace a mapped file. */
+    opened->copies = given->mode == PYSFT_COPY && !pysft_host_commits_maps;
     if (given->mode == PYSFT_AUTO && pysft_host_commits_maps) options.mode = SFT_READ;
     if (pysft_input_of(state, source, &path) < 0) return -1;
     int rc = 0;

@@ -36,7 +36,7 @@ static PyObject *new_file(pysft_state *state, pysft_store *store, PyObject *sour
 static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *names[] = { "source",      "mode",             "level", "legacy",
                              "header_only", "max_header_bytes", "beneath", "values", NULL };
-    static const char *const modes[] = { "auto", "map", "cow", "read", NULL };
+    static const char *const modes[] = { "auto", "map", "cow", "read", "copy", NULL };
     PyObject *source, *mode_text = NULL, *level_text = NULL, *limit = Py_None;
     int mode = PYSFT_AUTO, legacy = 0, header_only = 0, values = 0;
     pysft_open_options options = PYSFT_OPEN_OPTIONS_INIT;
@@ -74,7 +74,9 @@ PyMethodDef pysft_open_functions[] = {
       "mode: 'auto' maps a path privately (copy-on-write: tensors are writable, the file is not\n"
       "changed) or reads it if it cannot be mapped, and on Windows always, where a private map\n"
       "counts in full as memory in use; 'map' maps read-only, or shares the memory of\n"
-      "bytes; 'cow' maps privately; 'read' reads what is asked for.\n"
+      "bytes; 'cow' maps privately; 'read' reads what is asked for; 'copy' does, too, but copies\n"
+      "slices of several runs from a map: faster, unless the file is cut short meanwhile, which\n"
+      "ends the process.\n"
       "level: how strictly the file is checked, 'compat' (as the official package), 'default' or\n"
       "'strict'. legacy: read the layout of 2022. header_only: do not check the data's size.\n"
       "max_header_bytes: None is 100 MB.\n"

@@ -19,6 +19,8 @@ char *pysft_store_bytes(pysft_store *block);
 char *pysft_store_base(const pysft_store *store, size_t shard, bool *writable);
 /* Whether its files are read by their paths on this machine, so that any thread may read. */
 bool pysft_store_local(const pysft_store *store);
+/* Whether slices are copied from a map of the file (mode "copy"). */
+bool pysft_store_copies(const pysft_store *store);
 /* Whether the memory of every shard can be shared. */
 bool pysft_store_mapped(const pysft_store *store);
 /* For tp_traverse of a store's holder: visits the Python object only this store holds. */
@@ -84,9 +86,13 @@ PyObject *pysft_dlpack_of(const pysft_piece *piece, pysft_dlpack_dtype type, boo
 int pysft_slice_of(pysft_state *state, PyObject *index, const sft_tensor *tensor,
                    const sft_slice *whole, sft_slice *out);
 
-/* sft_slice_read with a job, whose tick is called between parts (slice_read.c). No GIL. */
-sft_code pysft_slice_read(const sft_file *file, const sft_tensor *facts, const sft_slice *slice,
-                          void *into, size_t len, const sft_job *job, sft_error *err);
+/* sft_slice_read, or sft_slice_read_mapped. */
+typedef sft_code (*pysft_slice_fn)(const sft_file *file, const sft_tensor *tensor,
+                                   const sft_slice *slice, void *dst, size_t len, sft_error *err);
+/* It, with a job, whose tick is called between parts (slice_read.c). No GIL. */
+sft_code pysft_slice_read(pysft_slice_fn read, const sft_file *file, const sft_tensor *facts,
+                          const sft_slice *slice, void *into, size_t len, const sft_job *job,
+                          sft_error *err);
 
 /* ── Files ───────────────────────────────────────────────────────────────── */
 

@@ -57,13 +57,14 @@ static bool next_piece(pieces *p) {
     return true;
 }
 
-sft_code pysft_slice_read(const sft_file *file, const sft_tensor *facts, const sft_slice *slice,
-                          void *into, size_t len, const sft_job *job, sft_error *err) {
+sft_code pysft_slice_read(pysft_slice_fn read, const sft_file *file, const sft_tensor *facts,
+                          const sft_slice *slice, void *into, size_t len, const sft_job *job,
+                          sft_error *err) {
     uint32_t bits = sft_dtype_describe(facts->dtype)->bits;
     pieces p = { .all = slice };
     size_t done = 0;
     if (len == 0 || slice->rank == 0)
-        return sft_slice_read(file, facts, slice, into, len, err);
+        return read(file, facts, slice, into, len, err);
     cut_slice(&p, facts->shape, bits);
     do {
         const sft_range *range = &slice->range[p.cut];
@@ -75,7 +76,7 @@ sft_code pysft_slice_read(const sft_file *file, const sft_tensor *facts, const s
         if (!code && bytes > len - done)
             code = sft_error_set(err, SFT_BUFFER_SIZE, 0, "expected a buffer of the slice's bytes");
         if (!code)
-            code = sft_slice_read(file, facts, &p.now, (char *)into + done, (size_t)bytes, err);
+            code = read(file, facts, &p.now, (char *)into + done, (size_t)bytes, err);
         if (code) return code;
         done += (size_t)bytes;
         if (!job->tick(job->ctx, done, len))

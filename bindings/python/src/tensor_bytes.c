@@ -1,5 +1,6 @@
 /* The bytes of a Tensor: shared memory or a copy; and the buffer protocol.
  * Tests: test_tensor.py. */
+#include "safetensors_io.h"
 #include "safetensors_read.h"
 #include "tensor.h"
 
@@ -15,14 +16,26 @@ static bool is_small(sft_dtype dtype) {
 
 /* ── Reading ─────────────────────────────────────────────────────────────── */
 
+#define SHORT_BYTES (UINT64_C(1) << 20) /* read before anybody could wish to stop it */
+
 int pysft_read(pysft_state *state, const pysft_store *store, const sft_tensor *facts,
                size_t shard, const sft_slice *slice, void *into, uint64_t len) {
     const sft_file *file = sft_set_shard_at(pysft_store_set(store), shard);
     sft_read all = { facts, into, (size_t)len };
+    pysft_slice_fn read = pysft_store_copies(store) ? sft_slice_read_mapped : sft_slice_read;
     pysft_job job;
+    if (facts->end - facts->begin <= SHORT_BYTES) {
+        sft_error err = SFT_ERROR_INIT;
+        sft_code code;
+        PYSFT_NO_GIL(code = slice ? read(file, facts, slice, into, (size_t)len, &err)
+                                  : sft_read_into(file, facts, into, (size_t)len, &err));
+        if (!code && !PyErr_Occurred()) return 0;
+        return pysft_fail(state, &err, pysft_store_path(store));
+    }
     if (pysft_job_begin(&job, NULL) < 0) return -1;
     Py_BEGIN_ALLOW_THREADS
-    job.code = slice ? pysft_slice_read(file, facts, slice, into, (size_t)len, &job.job, &job.err)
+    job.code = slice ? pysft_slice_read(read, file, facts, slice, into, (size_t)len, &job.job,
+                                        &job.err)
                      : sft_read_many(file, &all, 1, &job.job, &job.err);
     Py_END_ALLOW_THREADS
     return pysft_job_done(&job, state, pysft_store_path(store));

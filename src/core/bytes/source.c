@@ -349,16 +349,29 @@ static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *a
 
 /* ── Gathering ── */
 
-/* Several threads may come here at once: one of their maps is kept. None is made where the system
- * cannot gather: on Windows nobody could cut or replace the file then. */
-static void *gather_map(fd_source *s) {
+/* Several threads may come here at once: one of their maps is kept. */
+static void *kept_map(fd_source *s) {
     void *map = s->map, *fresh;
-    size_t none;
-    if (map || sizeof map < 8 || sfti_os_gather(NULL, NULL, 0, 1, NULL, &none)) return map;
+    if (map || sizeof map < 8 || s->size == 0) return map;
     if (sfti_os_map(s->fd, s->size, false, &fresh)) return NULL;
     if (atomic_compare_exchange_strong(&s->map, &map, fresh)) return fresh;
     sfti_os_unmap(fresh, s->size);
     return map;
+}
+
+/* None is made where the system cannot gather: on Windows nobody could cut or replace the file
+ * then. */
+static void *gather_map(fd_source *s) {
+    size_t none;
+    return sfti_os_gather(NULL, NULL, 0, 1, NULL, &none) ? NULL : kept_map(s);
+}
+
+const char *sfti_source_mapped(const sft_source *source, uint64_t end) {
+    os_info now;
+    if (sfti_source_descriptor(source) < 0) return NULL;
+    fd_source *s = source->ctx;
+    if (end > s->size || sfti_os_info_fd(s->fd, &now) || now.size < end) return NULL;
+    return kept_map(s);
 }
 
 /* 1. Nothing beyond the size at opening is asked for: beyond a map lies other memory.

@@ -67,6 +67,10 @@ bool sfti_source_usable(const sft_source *source);
 size_t sfti_source_gather(const sft_source *source, const uint64_t *offsets, size_t count,
                           size_t len, void *into);
 
+/* The file in memory, in a map that it keeps, if it has `end` bytes now; NULL if not, or if this
+ * source or system cannot. Whoever reads there is killed by SIGBUS if the file is cut meanwhile. */
+const char *sfti_source_mapped(const sft_source *source, uint64_t end);
+
 /* To be called before pages of sfti_source_gather that lie apart: those that are not in memory are
  * brought in together, and no others. Offsets rise. */
 void sfti_source_soon(const sft_source *source, const uint64_t *offsets, size_t count, size_t len);

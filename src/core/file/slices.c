@@ -1,6 +1,7 @@
 /* Slices of tensors, copied: from memory or a map, or read. Tests: test_slice_file.c. */
 #include "base/announce.h"
 #include "file/file.h"
+#include "safetensors_io.h"
 
 #include <string.h>
 
@@ -146,8 +147,9 @@ static sft_code slice_step(slice_copy *c, sft_error *err) {
     return SFT_OK;
 }
 
-sft_code sft_slice_read(const sft_file *file, const sft_tensor *tensor, const sft_slice *slice,
-                        void *dst, size_t len, sft_error *err) {
+static sft_code slice_copied(const sft_file *file, const sft_tensor *tensor,
+                             const sft_slice *slice, void *dst, size_t len, bool mapped,
+                             sft_error *err) {
     slice_copy c = { 0 };
     uint64_t bytes;
     if (!file || !tensor || !slice || (!dst && len)) return sfti_view_bad_call(err);
@@ -162,6 +164,14 @@ sft_code sft_slice_read(const sft_file *file, const sft_tensor *tensor, const sf
     c.dst = dst;
     c.local = sfti_source_descriptor(&file->source) >= 0;
     c.gathers = c.local && c.runs.left >= GATHER_LEAST;
+    const char *whole = NULL;
+    if (mapped && !file->source.base && c.runs.left > 1)
+        whole = sfti_source_mapped(&file->source,
+                                   tensor->offset + sfti_tensor_bytes(tensor));
+    if (whole) {
+        sfti_runs_pick(&c.runs, c.runs.left, whole + tensor->offset, 0, dst);
+        return SFT_OK;
+    }
     if (!file->source.base || bytes == 0) {
         while (!code && c.runs.left > 0) code = slice_step(&c, err);
         sfti_release(&file->alloc, c.window, c.window_size);
@@ -171,4 +181,14 @@ sft_code sft_slice_read(const sft_file *file, const sft_tensor *tensor, const sf
     code = sft_view(file, tensor, &view, err);
     if (!code) sfti_runs_pick(&c.runs, c.runs.left, view, 0, dst);
     return code;
+}
+
+sft_code sft_slice_read(const sft_file *file, const sft_tensor *tensor, const sft_slice *slice,
+                        void *dst, size_t len, sft_error *err) {
+    return slice_copied(file, tensor, slice, dst, len, false, err);
+}
+
+sft_code sft_slice_read_mapped(const sft_file *file, const sft_tensor *tensor,
+                               const sft_slice *slice, void *dst, size_t len, sft_error *err) {
+    return slice_copied(file, tensor, slice, dst, len, true, err);
 }

@@ -467,6 +467,7 @@ static void pick_row(char *restrict dst, const char *restrict src, ptrdiff_t str
     case 4: PICK(4); return;
     case 8: PICK(8); return;
     case 16: PICK(16); return;
+    case 32: PICK(32); return;
     default: PICK(run); return;
     }
 }

@@ -466,7 +466,7 @@ def test_what_is_no_table(tmp_path):
     class Lazy:
         def __getitem__(self, key):
             raise TypeError("not subscriptable")
-    for given in (5, object(), [1, 2], [{"a": 1}], Lazy()):
+    for given in (5, object(), [1, 2], [{"a": 1}], {"a": "text"}, Lazy()):
         with pytest.raises(TypeError, match="batches: expected"):
             dataset.write(given, tmp_path / "d", batch_size=1)
     with pytest.raises(ValueError, match="at least one"):
@@ -529,6 +529,71 @@ def test_pandas_without_the_numbers_of_its_rows(write, tmp_path):
     named = frame.set_index(pd.Index(["x", "y", "z"], name="k"))
     write(named, name_col="k", mode="overwrite")
     assert dataset.open(tmp_path / "d")["y"]["c"] == 2
+
+
+# ── Names that are numbers ──
+
+def numbered(kind):
+    if kind == "pandas":
+        return pytest.importorskip("pandas").DataFrame({0: [1, 2, 3], 1: [4.0, 5.0, 6.0]})
+    if kind == "dicts":
+        return iter([{0: [1, 2], np.int64(1): [4.0, 5.0]}, {0: [3], 1: np.array([6.0])}])
+    return {0: [1, 2, 3], 1: np.array([4.0, 5.0, 6.0])}
+
+
+@pytest.mark.parametrize("kind", ["pandas", "dict", "dicts"])
+def test_columns_named_by_numbers(write, tmp_path, kind):
+    made = write(numbered(kind), batch_size=2, dtype={0: "I32"})
+    assert {name: one["dtype"] for name, one in made["columns"].items()} == \
+        {"0": "I32", "1": "F64"}
+    with dataset.open(tmp_path / "d") as found:
+        assert found.columns == ["0", "1"] and found[2] == {"0": 3, "1": 6.0}
+        assert pa.table(found).to_pydict() == {"0": [1, 2, 3], "1": [4.0, 5.0, 6.0]}
+        assert found.to_arrow([1]).column_names == ["1"]
+        assert found.scanner([1]).to_table().column_names == ["1"]
+    assert dataset.open(tmp_path / "d", columns=[0])[1] == {"0": 2}
+    assert write(numbered(kind), batch_size=2, mode="overwrite",
+                 columns=[1])["columns"].keys() == {"1"}
+    write(numbered(kind), batch_size=2, mode="append", columns=["1"])
+    assert len(dataset.open(tmp_path / "d")) == 6
+
+
+def test_rows_named_by_a_column_of_a_number(write, tmp_path):
+    write({0: ["a", "b"], 1: [[1], [2]]}, name_col=0)
+    assert dataset.open(tmp_path / "d")["b"]["1"] == [2]
+
+
+def test_names_that_become_equal(tmp_path):
+    pd = pytest.importorskip("pandas")
+    with pytest.warns(UserWarning, match="mixed type"), \
+            pytest.raises(TypeError, match='"0": expected each name once'):
+        dataset.write(pd.DataFrame({0: [1], "0": [2]}), tmp_path / "d", batch_size=1)
+    with pytest.raises(ValueError, match="""batches: .* found 0 and '0' for "0\""""):
+        dataset.write({0: [1], "0": [2]}, tmp_path / "d", batch_size=1)
+    with pytest.raises(ValueError, match="""dtype: .* found '1' and 1 for "1\""""):
+        dataset.write({0: [1]}, tmp_path / "d", batch_size=1, dtype={"1": "F32", 1: "F64"})
+    with pytest.raises(TypeError, match="expected a name, text or a whole number, found 0.5"):
+        dataset.write({0.5: [1]}, tmp_path / "d", batch_size=1)
+    assert list(tmp_path.glob("d/[!.]*")) == []
+
+
+def test_an_index_named_by_a_number(write, tmp_path):
+    """It was taken for one without a name, and left out."""
+    pd = pytest.importorskip("pandas")
+    with pytest.warns(UserWarning, match="index name"):
+        write(pd.DataFrame({"c": [1, 2]}, index=pd.Index([7, 8], name=0)), batch_size=2)
+    assert dataset.open(tmp_path / "d")[1] == {"c": 2, "0": 8}
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 2), (0, 2), (3, 0), (3, 1)])
+def test_arrays_of_more_dimensions(write, tmp_path, shape):
+    values = np.arange(np.prod(shape), dtype=np.int16).reshape(shape)
+    write({"x": np.asfortranarray(values), "b": values % 2 == 1}, batch_size=2)
+    found = dataset.open(tmp_path / "d")
+    assert len(found) == shape[0]
+    for i, row in enumerate(found):
+        assert row["x"].dtype == np.int16 and np.array_equal(row["x"], values[i])
+        assert row["b"].dtype == bool and np.array_equal(row["b"], values[i] % 2 == 1)
 
 
 # ── Options ──

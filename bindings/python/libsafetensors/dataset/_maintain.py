@@ -8,7 +8,8 @@ from typing import Any
 from .. import _core
 from .._progress import watch
 from .._types import Path, Progress, Unpack, parse
-from ._read import names_of, open
+from ._names import names_of
+from ._read import open
 from ._storage import Place, storage_options
 from ._types import (CompactResult, DatasetInfo, DeleteResult, DatasetTensors, GcResult, ManifestForm,
                      StorageOptions, VerifyResult, VersionsResult)
@@ -40,7 +41,8 @@ def ls(path: Path, *, keys: str | Iterable[str] | None = None, version: int | No
     version: instead of the one in force. Reads the shards' headers. A shard that cannot be read ends the list: "ok" is False and
     "error" says why."""
     dataset, text = _opened(path, version, storage)
-    listed: DatasetTensors = parse(dataset.ls_json(text, names_of(keys)))
+    listed: DatasetTensors = parse(dataset.ls_json(
+        text, None if keys is None else frozenset(names_of(keys))))
     return listed
 
 

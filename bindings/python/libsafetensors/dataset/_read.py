@@ -14,17 +14,18 @@ from ._arrow import ArrowRows, spans
 from ._arrow_keys import KeyRows
 from ._index import find_index
 from ._layout import BatchLayout, KeyLayout, Layout
+from ._names import Names, names_of
 from ._shards import Shards, shards_of_files, shards_of_manifest
 from ._storage import MANIFEST, Place, storage_options
 from ._subset import Subset, limits_of
 from ._types import (ColumnFacts, DatasetMode, Engine, Manifest, Moment, ShardFacts,
                      StorageOptions)
 
-__all__ = ["Dataset", "names_of", "open"]
+__all__ = ["Dataset", "open"]
 
 
 def open(path: Path, *, version: int | None = None, asof: Moment | None = None,
-         use_manifest: bool = True, columns: str | Iterable[str] | None = None,
+         use_manifest: bool = True, columns: Names | None = None,
          keys: str | Iterable[str] | None = None, rows: range | tuple[int, int] | None = None,
          split: str | None = None, mode: DatasetMode | None = None,
          **storage: Unpack[StorageOptions]) -> Dataset:
@@ -34,7 +35,7 @@ def open(path: Path, *, version: int | None = None, asof: Moment | None = None,
     or a folder with an index.json. version: that of this number, which versions() lists, instead of
     the one in force; asof: the last one committed by then (seconds since 1970, a date or time, or
     one as text). use_manifest=False reads all .safetensors files of the
-    folder. columns: only these (a list, or text separated by commas), of batch mode; KeyError for
+    folder. columns: only these (a list, where 0 means "0", or text separated by commas), of batch mode; KeyError for
     one that the dataset lacks. keys: the same, and in KV mode full names of tensors, where an index
     says which files to open; KeyError from open, or without an index and without a schema in the
     manifest from len and the first row. rows: only these, which are numbered from 0 again: a range,
@@ -54,7 +55,8 @@ def open(path: Path, *, version: int | None = None, asof: Moment | None = None,
     if columns is not None and _mode(shards, manifest or {}, mode) == "kv":
         raise ValueError("columns: expected a dataset in batch mode, found names in KV mode, of "
                          "which keys chooses")
-    made = Dataset(shards, manifest, names_of(keys if columns is None else columns), mode)
+    chosen = keys if columns is None else columns
+    made = Dataset(shards, manifest, None if chosen is None else frozenset(names_of(chosen)), mode)
     return made if rows is None and split is None else made._part(rows, split)
 
 
@@ -77,14 +79,6 @@ def _version_of(version: int | None, asof: Moment | None) -> tuple[int, int]:
     if not 1 <= seconds < 1 << 63:
         raise ValueError("asof: expected a time after 1970, found %r" % (asof,))
     return 0, int(seconds)
-
-
-def names_of(keys: str | Iterable[str] | None) -> frozenset[str] | None:
-    """Names in a list, or in a text separated by commas."""
-    if keys is None:
-        return None
-    return frozenset(name.strip() for name in keys.split(",")) if isinstance(keys, str) \
-        else frozenset(keys)
 
 
 def _found(place: Place, use_manifest: bool, version: int,
@@ -253,7 +247,7 @@ class Dataset(Closing):
 
     # ── Arrow ──
 
-    def to_arrow(self, columns: str | Iterable[str] | None = None) -> Any:
+    def to_arrow(self, columns: Names | None = None) -> Any:
         """All rows as a pyarrow.Table, of the types that were written; files that are mapped are
         shared. In KV mode the name, and each tensor as a struct of data, shape and dtype, which
         write takes as it is. columns: names of the manifest's columns, or of fields of structs
@@ -262,7 +256,7 @@ class Dataset(Closing):
         schema, batches = self._arrow(columns, None, None)
         return pa.Table.from_batches(list(batches), schema)
 
-    def arrow_batches(self, columns: str | Iterable[str] | None = None, *, rows: range | None = None,
+    def arrow_batches(self, columns: Names | None = None, *, rows: range | None = None,
                       size: int | None = None) -> Iterator[Any]:
         """The same as batches: of one file each, and of at most `size` rows. rows: only these, a
         range of step 1."""
@@ -289,20 +283,19 @@ class Dataset(Closing):
         return pa.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(
             requested_schema)
 
-    def _arrow(self, columns: str | Iterable[str] | None, rows: range | None,
+    def _arrow(self, columns: Names | None, rows: range | None,
                size: int | None) -> tuple[Any, Iterator[Any]]:
         layout = self._layout.whole if isinstance(self._layout, Subset) else self._layout
         if size is not None and size < 1:
             raise ValueError("size: expected a number of rows from 1 on, found %d" % size)
-        if isinstance(columns, str):
-            columns = [name.strip() for name in columns.split(",")]
+        chosen = None if columns is None else names_of(columns)
         made: ArrowRows | KeyRows
         if isinstance(layout, KeyLayout):
             made = KeyRows(layout)
-            names = list(made.names if columns is None else columns)
+            names = list(made.names) if chosen is None else chosen
         else:
-            names = list(layout.stored if columns is None else columns)
-            if columns is not None:
+            names = list(layout.stored) if chosen is None else chosen
+            if chosen is not None:
                 layout = BatchLayout(self._shards, self._manifest or {}, frozenset(names))
             made = layout.arrow()
         rows = range(len(self)) if rows is None else rows

@@ -9,6 +9,7 @@ import pyarrow.dataset as pads
 import pyarrow.fs as pafs
 
 from .._types import Unpack
+from ._names import names_of
 from ._types import ScanOptions
 
 __all__ = ["ArrowDataset", "scanner"]
@@ -40,10 +41,8 @@ def _used(names: Iterable[str], columns: Any, condition: Any, schema: Any) -> li
 
 def scanner(dataset: Any, columns: Any = None, rows: range | None = None, filter: Any = None,
             batch_size: int | None = None, **options: Unpack[ScanOptions]) -> Any:
-    if isinstance(columns, str):
-        columns = [name.strip() for name in columns.split(",")]
     if columns is not None and not isinstance(columns, Mapping):
-        columns = list(columns)
+        columns = names_of(columns)
     whole = dataset._arrow(None, range(0), None)[0]
     used = _used(whole.names, columns, filter, whole)
     # A batch without columns would have no rows.

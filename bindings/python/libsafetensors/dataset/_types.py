@@ -6,6 +6,8 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable, Literal, TypedDict, Union
 
+from ._names import Name, Names
+
 __all__ = ["Adopt", "ColumnFacts", "CompactResult", "DatasetInfo", "DatasetMode", "DatasetTensors",
            "Engine", "GcResult", "LoaderOptions", "Manifest", "ManifestForm", "Moment", "OpenOptions",
            "ReadOptions", "ScanOptions",
@@ -72,10 +74,10 @@ class WriteOptions(StorageOptions, total=False):
     """Options of a write, which libsafetensors.dataset.OPTIONS describes; None counts as absent."""
 
     batch_size: int | None
-    name_col: str | None
-    dtype: str | Mapping[str, str] | None
-    columns: str | Iterable[str] | None
-    shapes: str | Mapping[str, Sequence[int]] | None
+    name_col: Name | None
+    dtype: str | Mapping[Name, str] | None
+    columns: Names | None
+    shapes: str | Mapping[Name, Sequence[int]] | None
     duplicatesStrategy: Literal["fail", "lastWin"] | None
     generate_index: bool | None
     target_shard_size_mb: int | None
@@ -94,7 +96,7 @@ class OpenOptions(StorageOptions, total=False):
     version: int | None
     asof: Moment | None
     use_manifest: bool
-    columns: str | Iterable[str] | None
+    columns: Names | None
     keys: str | Iterable[str] | None
     rows: range | tuple[int, int] | None
     split: str | None

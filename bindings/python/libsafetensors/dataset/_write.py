@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,6 +13,7 @@ from .._progress import watch
 from .._types import Path, Progress, Unpack, parse
 from ._alive import Alive
 from ._index import publish
+from ._names import names_of, text_of
 from ._storage import Place, storage_options
 from ._types import Adopt, Manifest, WriteMode, WriteOptions
 
@@ -24,10 +26,22 @@ def _text(name: str, value: Any) -> str:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, dict) or name.lower() == "columns":
+    if isinstance(value, Mapping) or name.lower() == "columns":
         import json
-        return json.dumps(value if isinstance(value, dict) else list(value), default=list)
+        given: Any = _named(name, value) if isinstance(value, Mapping) else names_of(value)
+        return json.dumps(given, default=list)
     return str(value)
+
+
+def _named(what: str, values: Mapping[Any, Any]) -> dict[str, Any]:
+    """Values by names as datasets have them. ValueError if two become equal, as 0 and "0" do."""
+    named = {text_of(name): value for name, value in values.items()}
+    if len(named) < len(values):
+        texts = [text_of(name) for name in values]
+        twice = next(name for name in texts if texts.count(name) > 1)
+        raise ValueError('%s: expected each name once, found %s for "%s"' % (what, " and ".join(
+            repr(name) for name in values if text_of(name) == twice), twice))
+    return named
 
 
 def check_mode(mode: Any, adopt: Any) -> None:
@@ -54,7 +68,7 @@ class _Rows:
     def __init__(self, batches: Any) -> None:
         self.schema: Any
         self._batches: Iterator[Any]
-        batches = _without_index(batches)
+        batches = _table(batches)
         if hasattr(batches, "__arrow_c_stream__"):
             stream = _core.ArrowStream(batches)
             self.schema = stream.schema()
@@ -71,10 +85,10 @@ class _Rows:
     def _several(self, batches: Iterable[Any]) -> None:
         if not hasattr(batches, "__iter__"):
             raise TypeError("batches: expected an object with __arrow_c_stream__ (a table of "
-                            "pyarrow, polars, duckdb, pandas) or an iterable of such, found %s"
+                            "pyarrow, polars, duckdb, pandas), a dict of columns, or an iterable of such, found %s"
                             % type(batches).__name__)
         each = iter(batches)
-        first = _without_index(next(each, None))
+        first = _table(next(each, None))
         if first is None:
             raise ValueError("batches: expected at least one batch, which has the schema, "
                              "found none")
@@ -82,20 +96,48 @@ class _Rows:
         self._batches = itertools.chain([first], each)
 
     def __iter__(self) -> Iterator[Any]:
-        for batch in map(_without_index, self._batches):
+        for batch in map(_table, self._batches):
             if hasattr(batch, "__arrow_c_stream__") and not hasattr(batch, "__arrow_c_array__"):
                 yield from _alike(batch, self.schema)
             else:
                 yield batch
 
 
-def _without_index(batch: Any) -> Any:
-    """A pandas table without an unnamed index, which would be written as a column. A named index
-    is a column like the others."""
+def _table(batch: Any) -> Any:
+    """A dict of columns as a table; a pandas table without an unnamed index, which would be written
+    as a column. A named index is a column like the others."""
+    if isinstance(batch, Mapping):
+        return _of_columns(batch)
     index = getattr(batch, "index", None)
-    if hasattr(batch, "reset_index") and not any(getattr(index, "names", [True])):
+    if hasattr(batch, "reset_index") and all(
+            name is None for name in getattr(index, "names", [True])):
         return batch.reset_index(drop=True)
     return batch
+
+
+def _of_columns(columns: Mapping[Any, Any]) -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise ImportError("batches: a dict of columns needs pyarrow") from None
+    for name, values in columns.items():
+        if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+            raise TypeError("batches: expected columns in a dict, found %s of %r"
+                            % (type(values).__name__, name))
+    return pa.table({name: _column(values)
+                     for name, values in _named("batches", columns).items()})
+
+
+def _column(values: Any) -> Any:
+    """Values of a column for pyarrow, which takes arrays of one dimension only."""
+    shape = getattr(values, "shape", ())
+    if len(shape) < 2 or not hasattr(values, "reshape"):
+        return values
+    import pyarrow as pa
+    flat, size = pa.array(values.reshape(-1)), math.prod(shape[1:])
+    rows = pa.FixedSizeListArray.from_arrays(flat, size) if len(flat) else \
+        pa.array([[]] * shape[0], pa.list_(flat.type, size))
+    return pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(flat.type, shape[1:]), rows)
 
 
 def _schema_of(batch: Any) -> Any:
@@ -128,8 +170,9 @@ def write(batches: Any, path: Path, *, mode: WriteMode = "error", progress: Prog
     """Writes rows as a dataset, which appears complete at the end, or not at all.
 
     batches: a table or stream of pyarrow, polars, duckdb or pandas, or anything else with
-    __arrow_c_stream__; or an iterable of such with one schema. A stream is written as it
-    arrives: in batch mode batch_size rows are held in memory, in KV mode one shard.
+    __arrow_c_stream__; a dict of columns (lists or arrays; needs pyarrow); or an iterable of such
+    with one schema. Columns named by whole numbers get these as text: 0 is "0". A stream is
+    written as it arrives: in batch mode batch_size rows are held in memory, in KV mode one shard.
     path: a folder, or a URL that pyarrow has a filesystem for, whose options are given as
     **{"storage.region": …}. mode: "error" raises FileExistsError if a dataset exists; "append"
     adds to it; "overwrite" replaces it. adopt="listing": an append includes shards that a

@@ -184,9 +184,10 @@ static bool take_work(sfti_merge_op *op, sfti_merge_work *w, uint64_t histogram)
     w->keys = sfti_arena_array(op->arena, op->chunk, sizeof *w->keys);
     w->order = sfti_arena_array(op->arena, op->chunk, sizeof *w->order);
     w->spare = sfti_arena_array(op->arena, op->chunk, sizeof *w->spare);
+    w->starts = sfti_arena_array(op->arena, 3 << SFTI_RANK_BITS, sizeof *w->starts);
     w->kept = sfti_arena_array(op->arena, op->chunk, 1);
     return w->x && w->out && w->raw && w->floats && w->counts && w->keys && w->order && w->spare
-        && w->kept;
+        && w->starts && w->kept;
 }
 
 sft_code sfti_merge_passes_begin(sfti_merge_op *op, uint64_t histogram, size_t sums,

@@ -57,16 +57,29 @@ static void set_tops(sfti_merge_op *op, size_t stream, uint64_t zeros) {
 
 /* ── Random masks ── */
 
+#define RANK_LONG 1024 /* lines that are worth more counters */
+
 /* Sorts numbers of a line by their keys, equal ones by their place: *order becomes the places. */
-static uint32_t *rank(const uint32_t *keys, uint32_t n, uint32_t *order, uint32_t *spare) {
-    for (uint32_t i = 0; i < n; i++) order[i] = i;
-    for (int shift = 0; shift < 32; shift += 8) {
-        uint32_t starts[257] = { 0 };
-        for (uint32_t i = 0; i < n; i++) starts[(keys[i] >> shift & 255) + 1]++;
-        if (starts[(keys[0] >> shift & 255) + 1] == n) continue;
-        for (int k = 0; k < 256; k++) starts[k + 1] += starts[k];
+static uint32_t *rank(const sfti_merge_work *work, uint32_t n) {
+    const uint32_t *keys = work->keys;
+    uint32_t *order = work->order, *spare = work->spare, *starts = work->starts;
+    unsigned bits = n < RANK_LONG ? 8 : SFTI_RANK_BITS, digits = (31 + bits - 1) / bits;
+    uint32_t size = UINT32_C(1) << bits;
+    memset(starts, 0, digits * size * sizeof *starts);
+    for (uint32_t i = 0; i < n; i++) {
+        order[i] = i;
+        for (unsigned d = 0; d < digits; d++)
+            starts[d * size + (keys[i] >> d * bits & (size - 1))]++;
+    }
+    for (unsigned d = 0; d < digits; d++) {
+        uint32_t *places = starts + d * size, shift = d * bits, sum = 0;
+        if (places[keys[0] >> shift & (size - 1)] == n) continue;
+        for (uint32_t k = 0, here; k < size; k++, sum += here) {
+            here = places[k];
+            places[k] = sum;
+        }
         for (uint32_t i = 0; i < n; i++)
-            spare[starts[keys[order[i]] >> shift & 255]++] = order[i];
+            spare[places[keys[order[i]] >> shift & (size - 1)]++] = order[i];
         uint32_t *other = order;
         order = spare;
         spare = other;
@@ -87,7 +100,7 @@ static void draw_ranked(const sfti_merge_op *op, size_t entry, const sfti_merge_
                 uint64_t place = at + i * inner + k;
                 work->keys[i] = key_bits(x[place] - base[place]);
             }
-            const uint32_t *order = rank(work->keys, (uint32_t)n, work->order, work->spare);
+            const uint32_t *order = rank(work, (uint32_t)n);
             for (uint64_t i = 0; i < n; i++) {
                 uint64_t place = at + order[i] * inner + k;
                 double chance = low + (n > 1 ? (double)i / (double)(n - 1) : 0) * span;

@@ -22,13 +22,14 @@ typedef struct sfti_merge_cut {
 } sfti_merge_cut;
 
 #define SFTI_NOT_COUNTED UINT64_MAX
+#define SFTI_RANK_BITS 11 /* of a digit, of three that sort */
 
 /* What one thread works with. */
 typedef struct sfti_merge_work {
     double **x;       /* values of the chunk, of each entry, then of the base */
     double *out;
     uint32_t *keys;   /* of one entry: the bits of magnitudes; of ranks, too: for sorting */
-    uint32_t *order, *spare;
+    uint32_t *order, *spare, *starts;
     uint8_t *kept;
     uint64_t *counts; /* histograms; NULL: none are counted */
     uint8_t *raw;

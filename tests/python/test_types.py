@@ -44,6 +44,17 @@ def test_results_are_those_of_the_schema(root, name, kind):
     assert stated - told <= ours and told - stated <= extra
 
 
+def test_the_types_of_members_are_made_of_the_schema(root):
+    import runpy
+    tool = runpy.run_path(str(root / "tools/result_types.py"))
+    assert (root / tool["PAGE"]).read_text() == tool["page"](), "run tools/result_types.py --write"
+
+
+def test_no_result_is_of_any_type():
+    for name in ("_results.py", "_described.pyi"):
+        assert not re.search(r"\bAny\b", (PACKAGE / name).read_text()), name
+
+
 def test_results_have_no_other_keys(path):
     for result, kind in ((st.ls(path), _results.LsResult), (st.info(path), _results.InfoResult),
                          (st.check(path), _results.CheckResult),

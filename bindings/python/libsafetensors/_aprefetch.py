@@ -3,15 +3,18 @@ from __future__ import annotations
 
 from asyncio import to_thread
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._official import safe_open
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["aprefetch"]
 
 
 async def aprefetch(source: Any, plan: Mapping[str, Any] | None = None, *, device: Any = None,
-                    threads: int = 8) -> AsyncIterator[tuple[str, Any]]:
+                    threads: int = 8) -> AsyncIterator[tuple[str, torch.Tensor]]:
     """Tensors of torch as they are read: async for name, tensor in aprefetch("model"). Other tasks
     run while it waits; leaving the loop early, or cancelling the task, ends the reading.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._core import SafetensorError, TensorNotFoundError
@@ -20,6 +20,21 @@ from ._install import OFFICIAL_VERSION
 from ._prefetch import PrefetchLoader, chosen_tensors
 from ._slices import PySafeSlice, integer
 from ._types import Backend, Closing, Framework, Level, Order, Path
+
+if TYPE_CHECKING:
+    from typing import Generic, Literal, TypeVar, overload
+
+    import jax
+    import numpy as np
+    import torch
+
+    _T = TypeVar("_T")
+
+    class _Handle(Closing, Generic[_T]):
+        """Type checkers see safe_open by what its tensors are; when the program runs it is none."""
+else:
+    _T = None
+    _Handle = {_T: Closing}
 
 __all__ = ["PrefetchLoader", "PySafeSlice", "SafetensorError", "TensorMeta", "TensorSpec",
            "deserialize", "safe_open", "serialize", "serialize_file"]
@@ -39,7 +54,7 @@ def official_name(module: str, name: str) -> Any:
     return globals()[name]
 
 
-class safe_open(Closing):
+class safe_open(_Handle[_T]):
     """Opens a file and loads tensors on demand.
 
     filename: str or os.PathLike; an index.json, or a folder with one, opens the whole model.
@@ -55,6 +70,24 @@ class safe_open(Closing):
     """
 
     __slots__ = ("_file", "_framework", "_device", "_make")
+
+    if TYPE_CHECKING:
+        @overload
+        def __init__(self: safe_open[torch.Tensor], filename: Path,
+                     framework: Literal["pt", "torch", "pytorch"], device: Any = ..., *,
+                     backend: Backend = ..., level: Level = ...) -> None: ...
+        @overload
+        def __init__(self: safe_open[np.ndarray[Any, Any]], filename: Path,
+                     framework: Literal["np", "numpy"], device: Any = ..., *,
+                     backend: Backend = ..., level: Level = ...) -> None: ...
+        @overload
+        def __init__(self: safe_open[jax.Array], filename: Path,
+                     framework: Literal["jax", "flax"], device: Any = ..., *,
+                     backend: Backend = ..., level: Level = ...) -> None: ...
+        @overload
+        def __init__(self: safe_open[Any], filename: Path,
+                     framework: Literal["tf", "tensorflow", "mlx", "paddle"], device: Any = ..., *,
+                     backend: Backend = ..., level: Level = ...) -> None: ...
 
     def __init__(self, filename: Path, framework: Framework, device: Any = "cpu", *,
                  backend: Backend = DEFAULT_BACKEND, level: Level = "default") -> None:
@@ -110,20 +143,25 @@ class safe_open(Closing):
         """The metadata of the header, str to str; None if there is none."""
         return self._open().metadata()
 
-    def get_tensor(self, name: str) -> Any:
+    def get_tensor(self, name: str) -> _T:
         """One tensor, read or mapped now. SafetensorError if the name is unknown."""
-        return self._make(self._tensor(name))
+        tensor: _T = self._make(self._tensor(name))
+        return tensor
 
-    def get_tensors(self) -> dict[str, Any]:
+    def get_tensors(self) -> dict[str, _T]:
         """All tensors, in the order of the data."""
         file = self._open()
+        found: Any
         if self._framework == "numpy":
-            return file.numpy()
-        if self._framework == "torch":
-            return file.torch(device=self._device)
-        return {name: self._make(file[name]) for name in file}
+            found = file.numpy()
+        elif self._framework == "torch":
+            found = file.torch(device=self._device)
+        else:
+            found = {name: self._make(file[name]) for name in file}
+        tensors: dict[str, _T] = found
+        return tensors
 
-    def get_slice(self, name: str) -> PySafeSlice:
+    def get_slice(self, name: str) -> PySafeSlice[_T]:
         """A tensor to be indexed; only what the index selects is read."""
         return PySafeSlice(self._tensor(name), self._framework, self._make)
 
@@ -176,7 +214,13 @@ class TensorMeta:
             self.dtype, self.shape, self.data_offsets)
 
 
-class _safe_open_handle(safe_open):
+if TYPE_CHECKING:
+    _Open = safe_open[Any]
+else:
+    _Open = safe_open
+
+
+class _safe_open_handle(_Open):
     """safe_open for an open file. If its name is that of a file, that is opened again, as the
     official package does; otherwise it is read through read and seek."""
 

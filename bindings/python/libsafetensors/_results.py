@@ -2,9 +2,18 @@
 because making them takes a millisecond, which importing .numpy and .torch need not."""
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from ._types import Level
+
+if TYPE_CHECKING:
+    from ._described import (CheckDeep, CheckFailed, CheckGood, CheckNote, DiffChange,
+                             DiffGoodSummary, DiffModel, DiffPair, DiffTensor, HashComputed,
+                             HashShard, InfoAdapter, InfoCivitai, InfoConflict, InfoExample,
+                             InfoFile, InfoGood, InfoHashes, InfoLink, InfoManifest, InfoMerge,
+                             InfoModel, InfoPreview, InfoPrivate, InfoPrompts, InfoProvenance,
+                             InfoRemote, InfoSet, InfoShard, InfoSidecar, InfoTag, InfoTraining,
+                             InfoTrigger)
 
 __all__ = ["CatalogResult", "CheckResult", "ConvertResult", "DiffResult", "EditResult", "Error",
            "FitsResult", "HashResult", "InfoResult", "LayoutComponent", "LayoutResult",
@@ -26,21 +35,27 @@ class TensorStats(TypedDict):
     abs_mean: float | None
 
 
-class Result(TypedDict, total=False):
-    """What all results have."""
-
+class _Result(TypedDict):
     path: str
-    path_bytes: str
     ok: bool
 
 
-class Error(TypedDict, total=False):
-    """Why a file is not valid, or could not be read."""
+class Result(_Result, total=False):
+    """What all results have."""
 
+    path_bytes: str
+
+
+class _Error(TypedDict):
     code: str
     message: str
     offset: int | None
     tensor: str | None
+
+
+class Error(_Error, total=False):
+    """Why a file is not valid, or could not be read."""
+
     hint: str | None
     errno: int | None
     rule: str | None
@@ -58,56 +73,62 @@ class TensorFacts(TypedDict, total=False):
     shard: str
 
 
-class LsResult(Result, total=False):
+class LsResult(Result):
     """Result of ls()."""
 
     complete: bool
     tensors: list[TensorFacts]
 
 
-class InfoResult(Result, total=False):
-    """Result of info()."""
-
-    remote: dict[str, Any]
+class _InfoResult(Result):
     complete: bool
-    file: dict[str, Any]
+    file: InfoFile
     metadata: dict[str, str]
     metadata_cut: dict[str, int]
-    model: dict[str, Any]
-    adapter: dict[str, Any] | None
-    trigger_words: list[dict[str, Any]]
-    prompts: dict[str, str | None]
-    frequent_tags: list[dict[str, Any]]
-    example_prompts: list[dict[str, Any]]
-    civitai: dict[str, Any] | None
-    links: list[dict[str, Any]]
-    training: dict[str, Any] | None
-    merge: dict[str, Any] | None
-    provenance: dict[str, Any] | None
-    hashes: dict[str, Any]
-    previews: list[dict[str, Any]]
-    sidecars: list[dict[str, Any]]
-    privacy: list[dict[str, Any]]
-    conflicts: list[dict[str, Any]]
-    dataset: dict[str, Any]
-    shards: list[dict[str, Any]]
-    set: dict[str, Any]
-    parts: list[dict[str, Any]]
+    model: InfoModel
+    adapter: InfoAdapter | None
+    trigger_words: list[InfoTrigger]
+    prompts: InfoPrompts
+    frequent_tags: list[InfoTag]
+    example_prompts: list[InfoExample]
+    civitai: InfoCivitai | None
+    links: list[InfoLink]
+    training: InfoTraining | None
+    merge: InfoMerge | None
+    provenance: InfoProvenance | None
+    hashes: InfoHashes
+    previews: list[InfoPreview]
+    sidecars: list[InfoSidecar]
+    privacy: list[InfoPrivate]
+    conflicts: list[InfoConflict]
+
+
+class InfoResult(_InfoResult, total=False):
+    """Result of info() of a model. Of a dataset it has path, ok, file, model and dataset alone."""
+
+    remote: InfoRemote
+    dataset: InfoManifest
+    shards: list[InfoShard]
+    set: InfoSet
+    parts: list[InfoGood]
     missing: list[str]
 
 
-class CheckResult(Result, total=False):
-    """Result of check()."""
-
+class _CheckResult(Result):
     level: Level
     error: Error | None
     findings: list[Error]
-    notes: list[dict[str, Any]]
-    deep: dict[str, int | None] | None
-    shards: list[dict[str, Any]]
+    notes: list[CheckNote]
+    deep: CheckDeep | None
 
 
-class CatalogResult(Result, total=False):
+class CheckResult(_CheckResult, total=False):
+    """Result of check()."""
+
+    shards: list[CheckGood | CheckFailed]
+
+
+class CatalogResult(Result):
     """Result of catalog()."""
 
     models: int
@@ -117,30 +138,33 @@ class CatalogResult(Result, total=False):
     embedded_bytes: int
 
 
-class HashResult(Result, total=False):
-    """Result of hash()."""
-
+class _HashResult(Result):
     bytes: int | None
     remembered: bool
-    computed: dict[str, str | None]
+    computed: HashComputed
     model_error: Error | None
-    shards: list[dict[str, Any]]
 
 
-class DiffResult(Result, total=False):
+class HashResult(_HashResult, total=False):
+    """Result of hash()."""
+
+    shards: list[HashShard]
+
+
+class DiffResult(Result):
     """Result of diff()."""
 
-    other: dict[str, str]
+    other: DiffModel
     same: bool
     equal: int
     close: int
     max_abs: float | str
     max_rel: float | str
-    summary: dict[str, float]
-    removed: list[dict[str, Any]]
-    added: list[dict[str, Any]]
-    changed: list[dict[str, Any]]
-    metadata: list[dict[str, Any]]
+    summary: DiffGoodSummary
+    removed: list[DiffTensor]
+    added: list[DiffTensor]
+    changed: list[DiffChange]
+    metadata: list[DiffPair]
 
 
 class FitsResult(TypedDict):

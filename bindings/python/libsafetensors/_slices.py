@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from . import _core
 from ._core import SafetensorError
@@ -10,7 +10,21 @@ from ._core import SafetensorError
 __all__ = ["PySafeSlice", "integer"]
 
 
-class PySafeSlice:
+if TYPE_CHECKING:
+    from typing import Generic, TypeVar
+
+    _T = TypeVar("_T")
+
+    class _Base(Generic[_T]):
+        """Type checkers see PySafeSlice by what its parts are."""
+
+        __slots__ = ()
+else:
+    _T = None
+    _Base = {_T: object}
+
+
+class PySafeSlice(_Base[_T]):
     """One tensor of a file, to be indexed; only the selected elements are read.
 
     With torch, indices are those of torch, also lists and masks, and slices may have negative
@@ -34,16 +48,19 @@ class PySafeSlice:
         """The dtype's name in the header, "F32"."""
         return self._tensor.dtype
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> _T:
         if not self._torch:
             shape = self._tensor.shape
             if not _fits(index, shape):
                 index = _numpy_index(index, shape)
-            return self._make(self._tensor[index])
+            made: _T = self._make(self._tensor[index])
+            return made
         # One float4 of torch is two elements: its shape differs from the header's.
         if _is_basic(index) and self._tensor.dtype != "F4":
-            return self._make(self._tensor[index])
-        return self._make(self._tensor)[index]
+            made = self._make(self._tensor[index])
+        else:
+            made = self._make(self._tensor)[index]
+        return made
 
 
 def _is_basic(index: Any) -> bool:

@@ -22,13 +22,13 @@ VERBS = {
     "info": ("info", "infos", "fits"), "ls": ("ls", "open"), "find": ("find",), "check": ("check",),
     "cat": ("open",), "hash": ("hash",), "dup": ("dup",), "diff": ("diff", "merge_of"),
     "catalog": ("catalog",), "records": ("Records",), "meta": ("edit_metadata", "recover"),
-    "rename": ("rename",), "repair": ("repair",), "add": ("put",), "put": ("put",),
+    "rename": ("rename",), "repair": ("repair", "clean"), "add": ("put",), "put": ("put",),
     "rm-tensor": ("select",), "convert": ("convert", "quantize", "dequantize", "layout",
                                           "import_model"),
     "split": ("split", "save_sharded"), "merge": ("merge", "merge_models"), "select": ("select",),
     "lora": ("lora.info", "lora.merge", "lora.resize", "lora.stack", "lora.extract",
              "lora.simplify", "lora.convert"),
-    "mv": ("mv",), "note": ("note",), "trash": ("trash",), "thumbnail": (),
+    "mv": ("mv",), "note": ("note",), "trash": ("trash",), "thumbnail": ("thumbnail",),
     "dataset": ("dataset.info", "dataset.ls", "dataset.verify", "dataset.gc", "dataset.compact"),
 }
 
@@ -65,12 +65,15 @@ def test_every_verb_has_its_function():
     verbs = set(re.findall(r"^### safetensors (\S+)", (st_docs() / "cli.md").read_text("utf-8"),
                            re.MULTILINE))
     assert verbs == set(VERBS)
+    tests = [path.read_text("utf-8") for path in (st_docs().parent / "tests/python").glob("test_*.py")]
     for names in VERBS.values():
         for name in names:
             found = st
             for part in name.split("."):
                 found = getattr(found, part)
             assert callable(found) and found.__doc__, name
+            called = re.compile(r"(?<!def )\b%s\(" % name.rpartition(".")[2])
+            assert any(called.search(text) for text in tests), "%s: no test calls it" % name
     table = (st_docs() / "python.md").read_text("utf-8")
     for verb, names in VERBS.items():
         row = re.search(r"^\| `%s` \| (.*?) \|" % verb, table, re.MULTILINE)
@@ -87,7 +90,8 @@ def st_docs():
     (_written.Repaired, "repair", "good"), (_written.Fix, "repair", "fix"),
     (_written.Found, "find", "good"), (_written.Hit, "find", "hit"),
     (_written.SameModels, "dup", "group"), (_written.Moved, "mv", "good"),
-    (_written.Trashed, "trash", "good"), (_written.Failed, "find", "failed")])
+    (_written.Trashed, "trash", "good"),
+    (_written.Thumbnail, "thumbnail", "good"), (_written.Failed, "find", "failed")])
 def test_results_have_the_fields_of_the_schemas(kind, schema, part):
     facts = json.loads((st_docs() / "schema" / (schema + ".json")).read_text("utf-8"))["$defs"][part]
     own = {one.name for one in dataclasses.fields(kind)}
@@ -627,6 +631,59 @@ def test_mv_and_trash(model, tmp_path, monkeypatch):
     assert len(st.trash(tmp_path / "new.safetensors", dry_run=True)[0].files) == 2
     st.trash(tmp_path / "new.safetensors")
     assert not (tmp_path / "new.safetensors").exists()
+
+
+def test_mv_is_taken_back(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    st.mv(model, tmp_path / "new.safetensors")
+    told = st.mv(undo=True, dry_run=True)
+    assert told[0].dry_run and not model.exists()
+    done = st.mv(undo=True)
+    assert model.exists() and done[0].output == str(model) and done[0].files
+    with pytest.raises(FileNotFoundError, match="taken? back"):
+        st.mv(undo=True)
+    for wrong in ({"models": model}, {"target": tmp_path}, {"to": "{name}"}):
+        with pytest.raises(TypeError, match="expected undo alone"):
+            st.mv(undo=True, **wrong)
+
+
+def test_notes_are_adopted(model, tmp_path):
+    st.note(model, {"rating": 4})
+    lost, renamed = model.with_name("model.own.json"), tmp_path / "other.safetensors"
+    model.rename(renamed)
+    told = st.note(model.parent, adopt=True, dry_run=True)
+    assert told[0].dry_run and lost.exists()
+    done, = st.note(model.parent, adopt=True)
+    assert (done.path, done.from_, done.changed) == (str(renamed), str(lost), True)
+    assert st.note(renamed)[0].note["rating"] == 4 and not lost.exists()
+    assert st.note(model.parent, adopt=True) == ()
+
+
+def test_clean(tmp_path):
+    left = tmp_path / ".a.safetensors.sft-abc123"
+    left.write_bytes(b"x")
+    os.utime(left, (1, 1))
+    (tmp_path / "b.txt").write_text("mine")
+    assert st.clean(tmp_path, dry_run=True) == (str(left),) and left.exists()
+    assert st.clean(tmp_path) == (str(left),)
+    assert [one.name for one in tmp_path.iterdir()] == ["b.txt"]
+    assert st.clean(tmp_path) == ()
+    with pytest.raises(FileNotFoundError):
+        st.clean(tmp_path / "nope")
+
+
+def test_thumbnail(model, tmp_path):
+    done = st.thumbnail(model, tmp_path / "m.png", size=128)
+    assert (done.width, done.picture) == (128, None)
+    assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(FileExistsError):
+        st.thumbnail(model, tmp_path / "m.png")
+    assert st.thumbnail(model, tmp_path / "m.png", overwrite=True).output == str(tmp_path / "m.png")
+    with pytest.raises(ValueError):
+        st.thumbnail(model, tmp_path / "n.png", size=5)
+    with pytest.raises(SafetensorError):
+        (tmp_path / "bad.safetensors").write_bytes(b"x" * 20)
+        st.thumbnail(tmp_path / "bad.safetensors", tmp_path / "n.png")
 
 
 def test_every_option_is_one_of_the_command(denoiser, tmp_path, monkeypatch):

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from . import dataset, lora, remote
     from ._aprefetch import aprefetch
     from ._catalog import catalog
-    from ._collection import dequantize, dup, find, infos, mv, note, quantize, repair, trash
+    from ._collection import (clean, dequantize, dup, find, infos, mv, note, quantize, repair,
+                              thumbnail, trash)
     from ._core import DTYPES, File, Tensor, Writer, build_info, open, release_memory
     from ._install import install, uninstall
     from ._official import (PrefetchLoader, PySafeSlice, TensorMeta, TensorSpec, _safe_open_handle,
@@ -32,12 +33,12 @@ if TYPE_CHECKING:
 __all__ = [
     "DTYPES", "File", "Import", "PrefetchLoader", "PySafeSlice", "Records", "SafetensorError",
     "Tensor", "TensorMeta", "TensorNotFoundError", "TensorSpec", "Writer", "__version__",
-    "aprefetch", "build_info", "catalog", "check", "convert", "dequantize", "deserialize", "diff", "dup",
+    "aprefetch", "build_info", "catalog", "check", "clean", "convert", "dequantize", "deserialize", "diff", "dup",
     "edit_metadata", "find", "fits", "hash", "import_model", "info", "infos", "install", "layout", "ls",
     "merge", "merge_models", "merge_of", "mv", "note", "open", "open_import", "open_set", "put",
     "quantize", "recognise", "recover", "release_memory", "rename", "rename_tensors", "repair",
     "safe_open", "save_sharded", "select", "serialize", "serialize_file", "slice_byte_ranges",
-    "split", "trash", "uninstall",
+    "split", "thumbnail", "trash", "uninstall",
 ]
 
 # Made or imported on first use: importing the package takes microseconds, importing typing (as
@@ -45,7 +46,8 @@ __all__ = [
 _LAZY = {
     "_aprefetch": ("aprefetch",),
     "_catalog": ("catalog",),
-    "_collection": ("dequantize", "dup", "find", "infos", "mv", "note", "quantize", "repair", "trash"),
+    "_collection": ("clean", "dequantize", "dup", "find", "infos", "mv", "note", "quantize", "repair",
+                    "thumbnail", "trash"),
     "_core": ("DTYPES", "File", "Tensor", "Writer", "build_info", "open", "release_memory"),
     "_import": ("Import", "import_model", "open_import", "recognise"),
     "_install": ("install", "uninstall"),

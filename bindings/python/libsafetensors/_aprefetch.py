@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 from ._official import safe_open
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor as _Tensor
+else:
+    _Tensor = Any
 
 __all__ = ["aprefetch"]
 
 
 async def aprefetch(source: Any, plan: Mapping[str, Any] | None = None, *, device: Any = None,
-                    threads: int = 8) -> AsyncIterator[tuple[str, torch.Tensor]]:
+                    threads: int = 8) -> AsyncIterator[tuple[str, _Tensor]]:
     """Tensors of torch as they are read: async for name, tensor in aprefetch("model"). Other tasks
     run while it waits; leaving the loop early, or cancelling the task, ends the reading.
 

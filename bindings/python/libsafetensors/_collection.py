@@ -18,9 +18,11 @@ from ._progress import watch
 from ._results import ConvertResult
 from ._types import Level, Path, Progress
 from ._written import (Duplicates, Failed, Found, Hit, ModelsFound, Moved, Noted, Quantised,
-                       QuantisedTensor, Repaired, SameModels, Spared, Trashed, WrittenFile, Fix, made)
+                       QuantisedTensor, Repaired, SameModels, Spared, Thumbnail, Trashed, WrittenFile, Fix,
+                       made)
 
-__all__ = ["dequantize", "dup", "find", "infos", "mv", "note", "quantize", "repair", "trash"]
+__all__ = ["clean", "dequantize", "dup", "find", "infos", "mv", "note", "quantize", "repair",
+           "thumbnail", "trash"]
 
 Models = Union[Path, Iterable[Path]]
 _Where = Union[str, Iterable[str]]
@@ -205,6 +207,16 @@ def dequantize(source: Path, output: Path, dtype: Any = "BF16", *,
                    threads=threads, progress=progress, dequantize=True)
 
 
+def clean(folder: Path, *, dry_run: bool = False) -> tuple[str, ...]:
+    """Removes the hidden files (.NAME.sft-XXXXXX) that writers which were killed left in a folder, to
+    which nothing may be writing, as "safetensors repair --clean". Returns their paths.
+
+    dry_run: tell what would be removed. FileNotFoundError; OSError."""
+    results = _all(results_of(["repair", *options(clean=_there([folder])[0], dry_run=dry_run)])
+                   ["results"])
+    return tuple(os.path.join(os.fsdecode(folder), one["removed"]) for one in results)
+
+
 # ── Files beside models ──
 
 def _fact(name: str, value: _Fact) -> str:
@@ -231,7 +243,8 @@ def _plain(path: str) -> str:
 
 def note(models: Models, facts: Mapping[str, _Fact] | None = None, *, where: _Where = (),
          rm: bool = False, for_: Literal["civitai", "lora-manager", "a1111", "modelspec"] | None = None,
-         force: bool = False, dry_run: bool = False, recursive: bool = False) -> tuple[Noted, ...]:
+         force: bool = False, adopt: bool = False, dry_run: bool = False,
+         recursive: bool = False) -> tuple[Noted, ...]:
     """Shows or keeps facts of your own about models, as "safetensors note": NAME.own.json beside
     each, which info, find and catalog read.
 
@@ -239,33 +252,39 @@ def note(models: Models, facts: Mapping[str, _Fact] | None = None, *, where: _Wh
     True, "weight": 0.8, "note": text}; {"tags+": [...]} adds, {"tags-": [...]} takes off, None
     removes a fact. Without facts the notes are shown. rm: remove the notes. where: only models that
     match, as of find. for_: also write it where another program looks; force: replace what somebody
-    else wrote. recursive: search folders.
+    else wrote. adopt: instead, bring notes whose model was renamed to it again: Noted.from_ is where
+    one was. recursive: search folders.
 
     ValueError for facts that are none; FileNotFoundError; OSError. Those before a model that fails
     are written."""
-    words = options(where=where or None, rm=rm, for_=for_, force=force, dry_run=dry_run,
+    words = options(where=where or None, rm=rm, for_=for_, force=force, adopt=adopt, dry_run=dry_run,
                     recursive=recursive)
     told = [_fact(name, value) for name, value in (facts or {}).items()]
     paths = [_plain(path) for path in _there(listed(models))]
     results = _all(results_of(["note", *words, "--", *paths, *told])["results"])
-    return tuple(made(Noted, one) for one in results if "saved" not in one)
+    return tuple(made(Noted, one, from_=one.get("from"),
+                      changed=one.get("changed", "from" in one))
+                 for one in results if "saved" not in one)
 
 
-def mv(models: Models, target: Path | None = None, *, to: str | None = None, where: _Where = (),
-       unknown: str | None = None, number: bool = False, copy: bool = False, link: bool = False,
-       dry_run: bool = False, sync: bool = True, recursive: bool = False,
+def mv(models: Models = (), target: Path | None = None, *, to: str | None = None,
+       where: _Where = (), unknown: str | None = None, number: bool = False, copy: bool = False,
+       link: bool = False, undo: bool = False, dry_run: bool = False, sync: bool = True, recursive: bool = False,
        progress: Progress = None) -> tuple[Moved, ...]:
     """Moves or renames models with everything that is their own, as "safetensors mv": shards,
     index, sidecars and pictures. target: a folder, or a new name of one model. to: instead, a path
     for each model of facts in braces, "{base_model|architecture}/{name|stem}". Nothing is overwritten; each model
     moves whole or not at all. number: put numbers behind names that are taken. copy, link: instead
-    of moving. The command's --undo takes the last run back.
+    of moving. undo: without models, instead: take the last run back, of the command too; another call
+    takes back the run before.
 
     ValueError, FileNotFoundError, FileExistsError, OSError."""
-    if (target is None) == (to is None):
+    if undo and (listed(models) or target is not None or to is not None):
+        raise TypeError("expected undo alone, found models or a target as well")
+    if not undo and (target is None) == (to is None):
         raise TypeError("expected a target or to, found %s" % ("neither" if to is None else "both"))
     words = options(to=to, where=where or None, unknown=unknown, number=number, copy=copy, link=link,
-                    dry_run=dry_run, no_sync=not sync, recursive=recursive)
+                    undo=undo, dry_run=dry_run, no_sync=not sync, recursive=recursive)
     paths = _there(listed(models))
     with watch(progress, "moving") as tick:
         found = results_of(["mv", *words, "--", *paths,
@@ -283,3 +302,15 @@ def trash(models: Models, *, where: _Where = (), yes: bool = False, dry_run: boo
     words = options(where=where or None, yes=yes, dry_run=dry_run, recursive=recursive)
     found = results_of(["trash", *words, "--", *_there(listed(models))])
     return tuple(made(Trashed, one) for one in _all(found["results"]))
+
+
+def thumbnail(source: Path, output: Path, *, size: int = 256, overwrite: bool = False) -> Thumbnail:
+    """Writes a picture of a model as PNG, as "safetensors thumbnail": its first picture that can be
+    decoded, with its kind in a corner, else a card with its name, base model and kind. size: pixels
+    of the longer side, 16 to 2048.
+
+    ValueError for a size that is none; SafetensorError, FileExistsError, OSError."""
+    words = options(size=size, force=overwrite)
+    found = results_of(["thumbnail", *words, "--", one_model(source), operand(output)])
+    done: Thumbnail = made(Thumbnail, _only(found["results"], source))
+    return done

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ._views import _size, _text_html
+from ._views import _bar, _size, _text_html
 
 __all__ = ["Diff", "Info", "Infos"]
 
@@ -56,12 +56,6 @@ def _row(*cells: str) -> str:
 
 def _more(count: int, columns: int) -> list[str]:
     return ["<tr><td colspan=\"%d\">and %d more</td></tr>" % (columns, count)] if count > 0 else []
-
-
-def _bar(share: float) -> str:
-    """A bar in the colour of the text."""
-    return ("<span style=\"display:inline-block;height:.7em;width:%.1fem;background:currentColor;"
-            "opacity:.5\"></span>" % (12 * min(max(share, 0), 1)))
 
 
 # ── A model ──

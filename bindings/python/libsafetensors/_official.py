@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 
     class _Handle(Closing, Generic[_T]):
         """Type checkers see safe_open by what its tensors are; when the program runs it is none."""
+    _Slice = PySafeSlice
 else:
-    _T = None
-    _Handle = {_T: Closing}
+    _T = Any
+    _Handle, _Slice = {_T: Closing}, {_T: PySafeSlice}
 
 __all__ = ["PrefetchLoader", "PySafeSlice", "SafetensorError", "TensorMeta", "TensorSpec",
            "deserialize", "safe_open", "serialize", "serialize_file"]
@@ -161,7 +162,7 @@ class safe_open(_Handle[_T]):
         tensors: dict[str, _T] = found
         return tensors
 
-    def get_slice(self, name: str) -> PySafeSlice[_T]:
+    def get_slice(self, name: str) -> _Slice[_T]:
         """A tensor to be indexed; only what the index selects is read."""
         return PySafeSlice(self._tensor(name), self._framework, self._make)
 

@@ -13,9 +13,11 @@ from ._slices import _is_basic
 from ._types import Closing
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor as _Tensor
 
     from ._device import Device, Load
+else:
+    _Tensor = Any
 
 __all__ = ["PrefetchLoader", "chosen_tensors"]
 
@@ -76,7 +78,7 @@ class PrefetchLoader(Closing):
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def take(self, name: str) -> torch.Tensor:
+    def take(self, name: str) -> _Tensor:
         """A tensor, or the slice of it that the plan names; waits until it is ready.
         SafetensorError if it was handed out before or is not in the plan."""
         with self._lock:
@@ -89,8 +91,8 @@ class PrefetchLoader(Closing):
                                       "out once, via take or iteration)" % name)
             return self._hand_out(name)
 
-    def _hand_out(self, name: str) -> torch.Tensor:
-        found: torch.Tensor
+    def _hand_out(self, name: str) -> _Tensor:
+        found: _Tensor
         if self._stream is None:
             found = moved(self._tensors[name], self._place)
         else:
@@ -100,7 +102,7 @@ class PrefetchLoader(Closing):
             self._stream.close()
         return found
 
-    def __iter__(self) -> Iterator[tuple[str, torch.Tensor]]:
+    def __iter__(self) -> Iterator[tuple[str, _Tensor]]:
         """(name, tensor), in the order in which they are ready, without those that were taken."""
         names = list(self._numbers)
         while True:

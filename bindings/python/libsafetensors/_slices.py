@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
         __slots__ = ()
 else:
-    _T = None
+    _T = Any
     _Base = {_T: object}
 
 

@@ -85,7 +85,12 @@ def info(source: Source, *, full: bool = True, deep: bool = False,
     known = None if records is None else records._core
     if records is not None and known is None:
         raise ValueError("expected Records(...), found one that __init__ was not called for")
-    text, claims = _core.info_json(source, full=full, deep=deep, records=known)
+    try:
+        text, claims = _core.info_json(source, full=full, deep=deep, records=known)
+    except IsADirectoryError as error:
+        if not getattr(error, "hint", None):
+            error.hint = "infos describes all models of a folder"  # type: ignore[attr-defined]
+        raise
     from ._labels import Info
     described: InfoResult = Info(parse(text))  # type: ignore[assignment]
     if claims is not None:

@@ -78,8 +78,30 @@ def _row_html(name: str, tensor: _core.Tensor, count: int) -> str:
             "<td>%s</td></tr>" % (_text_html(cells[0]), *cells[1:]))
 
 
+def _bar(share: float) -> str:
+    """A bar in the colour of the text."""
+    return ("<span style=\"display:inline-block;height:.7em;width:%.1fem;background:currentColor;"
+            "opacity:.5\"></span>" % (12 * min(max(share, 0), 1)))
+
+
+def _dtypes_html(file: _core.File) -> str:
+    """How many bytes are of which dtype, as bars."""
+    sums: dict[str, tuple[int, int]] = {}
+    for tensor in file.values():
+        count, size = sums.get(tensor.dtype, (0, 0))
+        sums[tensor.dtype] = count + 1, size + tensor.nbytes
+    total = sum(size for _, size in sums.values()) or 1
+    if not sums:
+        return ""
+    return "<table><tbody>%s</tbody></table>" % "".join(
+        "<tr><td>%s</td><td style=\"text-align:left\">%s %s</td><td>%d tensor%s</td></tr>"
+        % (dtype, _bar(size / total), _size(size), count, "s" if count != 1 else "")
+        for dtype, (count, size) in sorted(sums.items(), key=lambda one: -one[1][1]))
+
+
 def file_html(file: _core.File) -> str:
-    """A table of the tensors behind a line that unfolds it; equal layers are one row."""
+    """A table of the tensors behind a line that unfolds it, in which equal layers are one row, and
+    bars of the bytes by dtype."""
     shown = "<code><bdi>%s</bdi></code>" % _text_html(repr(file))
     if file.closed:
         return shown
@@ -90,7 +112,7 @@ def file_html(file: _core.File) -> str:
         body += "<tr><td colspan=\"5\">and %d more rows</td></tr>" % more
     return ("<details><summary>%s %s</summary><table><thead><tr><th>name</th>"
             "<th></th><th>dtype</th><th>shape</th><th>bytes</th></tr></thead><tbody>%s</tbody>"
-            "</table></details>" % (shown, _size(file.nbytes), body))
+            "</table></details>%s" % (shown, _size(file.nbytes), body, _dtypes_html(file)))
 
 
 # ── Values ──

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 from ._results import Error
 
 __all__ = ["Duplicates", "Failed", "Fix", "Found", "Hit", "ModelsFound", "Moved", "Noted",
-           "Quantised", "QuantisedTensor", "Renamed", "Repaired", "SameModels", "Spared", "Trashed",
+           "Quantised", "QuantisedTensor", "Renamed", "Repaired", "SameModels", "Spared", "Thumbnail", "Trashed",
            "Written", "WrittenFile", "made"]
 
 
@@ -170,13 +170,14 @@ class Quantised(Written):
 @dataclass(frozen=True)
 class Noted:
     """Result of note() for one model: the note as it is, None without one, or the file that was
-    written (output)."""
+    written (output); of adopt also where that was (from_)."""
 
     path: str
     note: dict[str, Any] | None = None
     output: str | None = None
     changed: bool = False
     dry_run: bool = False
+    from_: str | None = None
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,19 @@ class Moved:
     changed: bool
     dry_run: bool
     files: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Thumbnail:
+    """Result of thumbnail(): picture is where the picture is from (None: it is a card), why: why the
+    model's last picture was not taken."""
+
+    path: str
+    output: str
+    width: int
+    height: int
+    picture: str | None
+    why: str | None
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ struct sft_dataset_options {
     const sfti_ds_override *overrides;
     size_t override_count;
     bool last_win, index, truncate, single;
+    bool upstream; /* compat: nothing that the readers of others cannot read */
     uint64_t shard_bytes; /* target, of data and header */
     sfti_tail tail;
     bool keep_versions; /* until gc; else what is replaced stays for keep_old_s */
@@ -113,6 +114,10 @@ typedef struct sfti_ds_entry { /* one key of `schema` */
 sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
                                 const struct ArrowSchema *schema, sfti_arena *arena,
                                 sfti_ds_columns *out, sft_error *err);
+
+/* Whether the Scala connector knows a dtype; the official package knows these, too. */
+bool sfti_ds_upstream_knows(sft_dtype dtype);
+#define SFTI_UPSTREAM_DTYPES "F16, BF16, F32, F64, or integers of 8 to 64 bits"
 
 /* ── column.c ── */
 

@@ -178,6 +178,11 @@ static sft_code option_manifest(option_reader *r) {
     return code;
 }
 
+static sft_code option_compat(option_reader *r) {
+    r->out->upstream = option_is(r->value, "upstream");
+    return r->out->upstream ? SFT_OK : option_wrong(r, "upstream");
+}
+
 /* ── dtype and shapes: one value, or a JSON object of them ── */
 
 static sfti_ds_override *override_of(option_reader *r, sft_span column) {
@@ -348,6 +353,9 @@ static const option_row option_table[] = {
     { { "single_writer", "true, false", "false",
         "guarantees that nobody else commits, for storages that cannot keep commits apart", BOTH },
       option_single },
+    { { "compat", "upstream", NULL,
+        "refuses what the official package or the Scala connector cannot read", BOTH },
+      option_compat },
 };
 #define OPTION_COUNT (sizeof option_table / sizeof *option_table)
 
@@ -430,6 +438,22 @@ static sft_code options_mode(sft_dataset_options *o, const sft_pair *pairs, size
     return SFT_OK;
 }
 
+/* compat=upstream: the connector lists the folder, so that it reads what is kept of old versions,
+ * and knows no segments. */
+static sft_code options_upstream(sft_dataset_options *o, const sft_pair *pairs, size_t count,
+                                 sft_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        option_reader r = { o, pairs[i].key, pairs[i].value, NULL, err };
+        if (option_is(pairs[i].key, "keep_old") && (o->keep_versions || o->keep_old_s))
+            return option_wrong(&r, "0 with the option compat, whose readers read all files");
+        if (option_is(pairs[i].key, "manifest") && o->form == SFT_FORM_SEGMENTS)
+            return option_wrong(&r, "whole with the option compat");
+    }
+    o->keep_versions = false;
+    o->form = SFT_FORM_WHOLE;
+    return SFT_OK;
+}
+
 sft_code sft_dataset_options_new(const sft_pair *pairs, size_t count,
                                  const sft_allocator *alloc, sft_dataset_options **out,
                                  sft_error *err) {
@@ -450,6 +474,7 @@ sft_code sft_dataset_options_new(const sft_pair *pairs, size_t count,
     for (size_t i = 0; i < count; i++)
         if (option_find(pairs[i].key) == OPTION_COUNT) code = option_unknown(pairs[i].key, err);
     if (!code) code = options_take(o, pairs, count, err);
+    if (!code && o->upstream) code = options_upstream(o, pairs, count, err);
     if (!code) *out = o;
     else sft_dataset_options_free(o);
     return code;

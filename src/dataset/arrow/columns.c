@@ -230,6 +230,32 @@ static sft_code resolve_nodes(const column_resolver *s, sfti_ds_columns *out) {
                                                  : SFT_OK;
 }
 
+/* ── compat=upstream ── */
+
+bool sfti_ds_upstream_knows(sft_dtype dtype) {
+    static const sft_dtype known[] = { SFT_U8, SFT_I8, SFT_I16, SFT_U16, SFT_F16, SFT_BF16, SFT_I32,
+                                       SFT_U32, SFT_F32, SFT_F64, SFT_I64, SFT_U64 };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i] == dtype) return true;
+    return false;
+}
+
+/* What the schema tells; the rest is told by the first file that has it. */
+static sft_code resolve_upstream(const sfti_ds_columns *columns, sft_error *err) {
+    for (size_t i = 0; i < columns->count; i++) {
+        const sfti_ds_column *c = &columns->column[i];
+        if (c->form > SFTI_FORM_TENSOR)
+            return resolve_type_fail(err, c->name,
+                                     "option compat: expected numbers or tensors, found text, "
+                                     "bytes, a struct, or lists of them");
+        if (c->has_dtype && !sfti_ds_upstream_knows(c->dtype))
+            return sfti_fail(err, SFT_COLUMN_TYPE, "column \"%.*s\": option compat: expected "
+                             SFTI_UPSTREAM_DTYPES ", found %s", SFTI_CLIP(c->name, 100),
+                             sft_dtype_describe(c->dtype)->name);
+    }
+    return SFT_OK;
+}
+
 /* ── All ── */
 
 sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
@@ -256,6 +282,7 @@ sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
     if (!code) code = resolve_selection(&s, key, chosen);
     for (size_t i = 0; !code && i < s.n; i++)
         if (chosen[i]) code = resolve_column(&s, i, &out->column[out->count++]);
+    if (!code && options->upstream) code = resolve_upstream(out, err);
     if (!code) code = resolve_nodes(&s, out);
     if (!code && out->count == 0)
         code = sfti_fail(err, SFT_COLUMN_UNKNOWN, "expected a column to write, found none");

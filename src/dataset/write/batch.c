@@ -76,6 +76,10 @@ static sft_code batch_specs(sft_shard_writer *w, sfti_arena *work, size_t k, sft
             : part == SFTI_PART_OFFSETS ? !c->varying
                                         : !c->valid.len)
             continue;
+        if (part != SFTI_PART_VALUES && w->options->upstream)
+            return sfti_fail(err, SFT_ROW_SHAPE, "column \"%.*s\": option compat: expected rows "
+                             "of one shape without nulls, found %s", SFTI_CLIP(name, 100),
+                             part == SFTI_PART_VALID ? "null" : "lists of different lengths");
         char *text = sfti_arena_take(work, name.len + strlen(suffix));
         if (!text) return sfti_fail_memory(err, name.len);
         if (name.len) memcpy(text, name.data, name.len);

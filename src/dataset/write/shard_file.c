@@ -13,6 +13,19 @@ static const char file_zeros[1 << 16];
 
 /* ── Begin ── */
 
+/* compat=upstream: what only the values tell. */
+static sft_code file_upstream(const shard_file *f, const sft_spec *specs, size_t count,
+                              sft_error *err) {
+    for (size_t i = 0; i < count; i++)
+        if (!sfti_ds_upstream_knows(specs[i].dtype))
+            return sfti_fail(err, SFT_ROW_SHAPE, "tensor \"%.*s\": option compat: expected "
+                             SFTI_UPSTREAM_DTYPES ", found %s", SFTI_CLIP(specs[i].name, 100),
+                             sft_dtype_describe(specs[i].dtype)->name);
+    if (f->receipt.bytes <= INT32_MAX) return SFT_OK;
+    return sfti_fail(err, SFT_ROW_SHAPE, "option compat: expected files of at most %d bytes, "
+                     "found one of %llu", INT32_MAX, (unsigned long long)f->receipt.bytes);
+}
+
 static sft_code file_plan(shard_file *f, const sft_spec *specs, size_t count, sft_error *err) {
     char samples[24], valid[24];
     sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
@@ -33,7 +46,7 @@ static sft_code file_plan(shard_file *f, const sft_spec *specs, size_t count, sf
     f->receipt.tensors = count;
     f->receipt.bytes = sft_plan_total(f->plan);
     f->receipt.header_bytes = sft_plan_head(f->plan).len - 8;
-    return SFT_OK;
+    return f->w->options->upstream ? file_upstream(f, specs, count, err) : SFT_OK;
 }
 
 sft_code sfti_shard_file_begin(sft_shard_writer *w, const sft_spec *specs, size_t count,

@@ -58,7 +58,7 @@ static void the_table(void **state) {
         { "kv_separator", "__", 4 },       { "tail_strategy", "write", 2 },
         { "rounding", "nearest", 6 },      { "keep_old", "all", 6 },
         { "manifest", "whole", 6 },        { "batch_id", NULL, 6 },
-        { "single_writer", "false", 6 },
+        { "single_writer", "false", 6 },   { "compat", NULL, 6 },
     };
     size_t count = sizeof rows / sizeof *rows;
     (void)state;
@@ -362,6 +362,28 @@ static void dtypes(void **state) {
     sft_dataset_options_free(good("batch_size", "1", "dtype", "{}"));
 }
 
+static void upstream(void **state) {
+    (void)state;
+    sft_dataset_options *o = good("batch_size", "1", "compat", "Upstream");
+    assert_true(o->upstream && !o->keep_versions && o->keep_old_s == 0);
+    assert_int_equal(o->form, SFT_FORM_WHOLE);
+    sft_dataset_options_free(o);
+    bad(SFT_OPTION_VALUE, "option compat: expected upstream, found \"\"", "batch_size", "1",
+        "compat", "");
+    assert_int_equal(MAKE(&o, "batch_size", "1", "keep_old", "0", "compat", "upstream"), SFT_OK);
+    sft_dataset_options_free(o);
+    assert_int_equal(MAKE(&o, "batch_size", "1", "keep_old", "all", "compat", "upstream"),
+                     SFT_OPTION_VALUE);
+    assert_string_equal(err.message, "option keep_old: expected 0 with the option compat, whose "
+                                     "readers read all files, found \"all\"");
+    assert_int_equal(MAKE(&o, "batch_size", "1", "compat", "upstream", "keep_old", "5"),
+                     SFT_OPTION_VALUE);
+    assert_int_equal(MAKE(&o, "name_col", "k", "compat", "upstream", "manifest", "segments"),
+                     SFT_OPTION_VALUE);
+    assert_string_equal(err.message, "option manifest: expected whole with the option compat, found "
+                                     "\"segments\"");
+}
+
 static void bad_dtypes(void **state) {
     static const char *const single[] = { "F33", "float32", "", "F16,F32", "\"F32\"" };
     static const char *const object[] = { "{", "{}x", "{\"a\"}", "{\"a\":\"F32\"",
@@ -450,7 +472,7 @@ int main(void) {
         cmocka_unit_test(separator),     cmocka_unit_test(seconds), cmocka_unit_test(batch_ids),
         cmocka_unit_test(columns),
         cmocka_unit_test(columns_in_json),       cmocka_unit_test(dtypes),
-        cmocka_unit_test(bad_dtypes),    cmocka_unit_test(shapes),
+        cmocka_unit_test(upstream), cmocka_unit_test(bad_dtypes),    cmocka_unit_test(shapes),
         cmocka_unit_test(shape_and_dtype), cmocka_unit_test(deep_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,7 @@ class WriteOptions(StorageOptions, total=False):
     batch_id: str | None
     manifest: ManifestForm | None
     single_writer: bool | None
+    compat: Literal["upstream"] | None
 
 
 class OpenOptions(StorageOptions, total=False):

@@ -130,7 +130,7 @@ def _of_columns(columns: Mapping[Any, Any]) -> Any:
 
 def _column(values: Any) -> Any:
     """Values of a column for pyarrow, which takes arrays of one dimension only."""
-    shape = getattr(values, "shape", ())
+    shape: tuple[int, ...] = getattr(values, "shape", ())
     if len(shape) < 2 or not hasattr(values, "reshape"):
         return values
     import pyarrow as pa

@@ -380,8 +380,8 @@ static void upstream(void **state) {
                      SFT_OPTION_VALUE);
     assert_int_equal(MAKE(&o, "name_col", "k", "compat", "upstream", "manifest", "segments"),
                      SFT_OPTION_VALUE);
-    assert_string_equal(err.message, "option manifest: expected whole with the option compat, found "
-                                     "\"segments\"");
+    assert_string_equal(err.message, "option manifest: expected whole with the option compat, "
+                                     "found \"segments\"");
 }
 
 static void bad_dtypes(void **state) {

@@ -174,6 +174,7 @@ SUITES = [
      "tests/adapter/options.py"),
     ("adapter-differential", "test", 600, [PY, "tests/adapter/differential.py", "400"],
      "tests/adapter/differential.py"),
+    ("adapter-grid", "test", 600, [PY, "tests/adapter/grid.py"], "tests/adapter/grid.py"),
     ("adapter-differential-long", "long", 1800,
      [PY, "tests/adapter/differential.py", "20000", "1000"], "tests/adapter/differential.py"),
     ("merge", "test asan m32 s390x coverage", 600, [PY, "tests/merge/run.py"], "tests/merge/run.py"),

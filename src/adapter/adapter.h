@@ -148,7 +148,8 @@ typedef struct sfti_lora_map {
 } sfti_lora_map;
 
 /* Fills the map, in the adapter's arena: each tensor of the model is asked which modules' names
- * may mean it. An error if one module means two tensors, or does not fit. */
+ * may mean it. An error if one module means two tensors, two modules mean one, or one does not
+ * fit. */
 sft_code sfti_lora_map_model(sfti_lora *lora, const sft_set *model, sfti_lora_map *out,
                              sft_error *err);
 

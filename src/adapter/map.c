@@ -252,6 +252,35 @@ static uint32_t *shard_index(const map_names *names) {
     return index;
 }
 
+/* A layer that two modules of an adapter mean, by names of two programs, would be changed twice. */
+static sft_code check_modules(const map_names *names, sft_error *err) {
+    const sfti_lora_map *map = names->map;
+    sfti_lora *lora = names->lora;
+    size_t tensors = sft_set_tensor_count(names->model);
+    uint32_t *last = sfti_arena_array(&lora->arena, tensors, sizeof *last);
+    uint32_t *before = sfti_arena_array(&lora->arena, map->count, sizeof *before);
+    if (!last || !before) return sfti_fail_memory(err, (tensors + map->count) * sizeof *last);
+    memset(last, 0, tensors * sizeof *last);
+    for (size_t i = 0; i < map->count; i++) {
+        const sfti_lora_target *one = &map->targets[i];
+        for (uint32_t at = last[one->tensor]; at; at = before[at - 1]) {
+            const sfti_lora_target *other = &map->targets[at - 1];
+            if (one->module == other->module || one->row >= other->row + other->rows
+                || other->row >= one->row + one->rows)
+                continue;
+            const sft_tensor *first = first_tensor(lora, &lora->modules[one->module]);
+            return sfti_fail_tensor(err, SFT_CAST_DTYPE, first->offset, first->name,
+                                    "expected one module for %.*s of the model, found %.*s, too",
+                                    SFTI_CLIP(sft_set_tensor_at(names->model, one->tensor)->name,
+                                              80),
+                                    SFTI_CLIP(lora->modules[other->module].name, 80));
+        }
+        before[i] = last[one->tensor];
+        last[one->tensor] = (uint32_t)i + 1;
+    }
+    return SFT_OK;
+}
+
 /* ── All ── */
 
 sft_span sfti_lora_layer(sft_span name) {
@@ -310,5 +339,5 @@ sft_code sfti_lora_map_model(sfti_lora *lora, const sft_set *model, sfti_lora_ma
         code = settle_module(&names, &lora->modules[i], index, err);
         out->matched += lora->modules[i].targets != 0;
     }
-    return code;
+    return code ? code : check_modules(&names, err);
 }

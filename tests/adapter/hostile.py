@@ -57,6 +57,11 @@ CASES = [
     ("a rank of 2^31", model(), {"c.lora_A.weight": ("F32", (2 ** 31, 0), b""),
                                  "c.lora_B.weight": ("F32", (0, 2 ** 31), b"")}, 1,
      "without elements"),
+    ("a layer by names of two programs", model(model__diffusion_model__d__e__weight=zeros(8, 4)), {
+        **lora("lora_unet_d_e", 8, 4),
+        "base_model.model.model.diffusion_model.d.e.lora_A.weight": zeros(2, 4),
+        "base_model.model.model.diffusion_model.d.e.lora_B.weight": zeros(8, 2)}, 1,
+     "expected one module for model.diffusion_model.d.e.weight"),
     ("no up", model(), {"c.lora_A.weight": zeros(2, 4)}, 1, "an up (B) matrix"),
     ("no down", model(), {"c.lora_B.weight": zeros(8, 2)}, 1, "a down (A) matrix"),
     ("two methods", model(), {**FITS, **of("lora_unet_c", hada_w1_a=zeros(8, 2))}, 1, "of two"),

@@ -1,6 +1,7 @@
 """What other readers can read of datasets, as docs/dataset.md says, with the official package; and that
 compat="upstream" refuses the rest with a reason."""
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -44,6 +45,8 @@ def test_each_dtype(tmp_path, dtype, mode):
             torch = pytest.importorskip("torch")
             if dtype == "F4" and not hasattr(torch, "float4_e2m1fn_x2"):
                 continue
+        if dtype == "BF16" and framework == "np" and "ml_dtypes" in sys.modules:
+            continue # NumPy knows it then, however it came there
         if dtype in fails:
             with pytest.raises(Exception):  # of several types
                 official(tmp_path / "d", framework)

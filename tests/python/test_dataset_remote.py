@@ -265,3 +265,18 @@ def test_a_mix_of_a_store_and_a_folder(s3, tmp_path):
     resumed.load_state_dict(state)
     seen += [row for batch in resumed for row in batch["c"].tolist()]
     assert sorted(seen) == [*range(60), *range(100, 130)]
+
+
+def test_a_cache_of_shards(s3, tmp_path):
+    """What was read once is read without the bucket's shards."""
+    pytest.importorskip("fcntl")
+    url, storage, store = s3
+    dataset.write(table(*range(60)), url, batch_size=10, **storage)
+    kept = {"cache_dir": tmp_path / "cache", **storage}
+    assert values(url, kept) == list(range(60))
+    for name in names(store):
+        if name.endswith(".safetensors"):
+            store.delete_file(name)
+    assert values(url, kept) == list(range(60))
+    with pytest.raises(SafetensorError):
+        values(url, storage)

@@ -12,6 +12,7 @@ from .. import _core
 from .._types import Closing, Path, Unpack
 from ._arrow import ArrowRows, spans
 from ._arrow_keys import KeyRows
+from ._cache import CACHE_BYTES, Cache
 from ._index import find_index
 from ._layout import BatchLayout, KeyLayout, Layout
 from ._names import Names, names_of
@@ -28,6 +29,7 @@ def open(path: Path, *, version: int | None = None, asof: Moment | None = None,
          use_manifest: bool = True, columns: Names | None = None,
          keys: str | Iterable[str] | None = None, rows: range | tuple[int, int] | None = None,
          split: str | None = None, mode: DatasetMode | None = None,
+         cache_dir: Path | None = None, cache_bytes: int = CACHE_BYTES,
          **storage: Unpack[StorageOptions]) -> Dataset:
     """Opens a dataset for reading: ours, or the Spark connector's.
 
@@ -41,14 +43,16 @@ def open(path: Path, *, version: int | None = None, asof: Moment | None = None,
     manifest from len and the first row. rows: only these, which are numbered from 0 again: a range,
     or the first and the one behind the last. split: the same as text, in rows or percent of all,
     rounded down: "0:90%" and "90%:" share no row. ValueError if there are fewer. mode: for files
-    that do not state it.
+    that do not state it. cache_dir: a local folder that keeps whole shards of a dataset at a URL,
+    shared by all processes that name it; cache_bytes: the most bytes of shards in it (64 GiB).
 
     Reads the manifest and, for keys or replaced tensors, the index; shards are opened when rows of
     them are asked for, and closed by close(). FileNotFoundError (manifest_missing), also for a
     version that is not kept, and for asof if one that is not kept may have been in force then;
     SafetensorError (manifest_type). A missing shard, or one of another size, raises on first use
     (dataset_shard, dataset_changed)."""
-    place = Place(path, storage_options(storage))
+    place = Place(path, storage_options(storage), cache=None if cache_dir is None else Cache(
+        cache_dir, cache_bytes))
     if columns is not None and keys is not None:
         raise ValueError("expected columns or keys, found both")
     shards, manifest = _found(place, use_manifest, *_version_of(version, asof))

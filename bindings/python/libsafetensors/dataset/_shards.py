@@ -1,6 +1,7 @@
 """The files of a dataset: opened on demand, the last used ones kept open."""
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -9,12 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable
 
 from .. import _core
+from ._cache import Held
 from ._storage import Place, dataset_error, in_parallel
 from ._types import DatasetMode, Manifest, ShardFacts
 
 __all__ = ["Shards", "shards_of_files", "shards_of_manifest"]
 
 _MAX_OPEN = 1024  # a mapped file needs no descriptor
+_MAX_HELD = 256  # with a cache, which keeps one for each
 _MAX_VIEWS = 4096
 _REQUEST_COST = 4 << 20  # bytes that are read in the time of one request
 _CACHE_BYTES = 256 << 20  # of tensors read from remote storage
@@ -38,6 +41,8 @@ class Shards:
     def _fresh(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.Lock()
+        self._coming: set[int] = set()
+        self._were_held: set[int] = set()
         self._open: OrderedDict[int, tuple[_core.File, Any]] = OrderedDict()
         self._kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
@@ -112,7 +117,7 @@ class Shards:
         with self._lock:
             self._open[i] = found
             self._open.move_to_end(i)
-            if len(self._open) > _MAX_OPEN:
+            if len(self._open) > (_MAX_OPEN if self.place.cache is None else _MAX_HELD):
                 self._open.popitem(last=False)
         return found
 
@@ -121,6 +126,8 @@ class Shards:
         those that are close are asked for together, and several at the same time."""
         if self.place.folder is None:
             source = self._file_and_source(i)[1]
+            if isinstance(source, Held):
+                return
             source.expect([(begin, end - begin) for begin, end in sorted(ranges) if end > begin])
 
     def each(self, call: Callable[[int], Any], shards: Iterable[int]) -> list[Any]:
@@ -133,10 +140,14 @@ class Shards:
     def _opened(self, i: int) -> tuple[_core.File, Any]:
         name, folder = self.name(i), self.place.folder
         try:
-            source = self.place.source(name)
+            source: Any = self._held(i)
+            path = None if source is None else source.path
+            if source is None:
+                source = self.place.source(name)
+                path = source if folder is not None else None
             # Read-only: a program's changes must not appear in the next epoch.
-            file = _core.open(source, mode="read") if folder is None else \
-                _core.open(source, mode="map", beneath=folder)
+            file = _core.open(source, mode="read") if path is None else \
+                _core.open(path, mode="map", beneath=folder or os.path.dirname(path))
         except (OSError, _core.SafetensorError):
             if self.checked:
                 self._raise_cause(name)
@@ -148,6 +159,61 @@ class Shards:
         self._raise_cause(name)
         raise self.error("dataset_shard", "%s: expected %d bytes by the manifest, found %d"
                          % (name, self.facts[i]["bytes"], size))
+
+    def _held(self, i: int) -> Held | None:
+        """Shard i from the cache on this machine; None if it has no place there."""
+        cache, one = self.place.cache, self.facts[i]
+        if cache is None or self.place.folder is not None or one["sha256"] is None or \
+                one["bytes"] > cache.most:
+            return None
+        sources: list[Any] = []
+
+        def read(begin: int, end: int) -> bytes:
+            if not sources:
+                sources.append(self.place.source(one["name"]))
+            data: bytes = sources[0].read_at(begin, end - begin)
+            return data
+
+        while True:
+            try:
+                found = cache.get(one["sha256"].lower(), one["bytes"], read)
+            except ValueError as error:
+                raise self.error("dataset_shard", "%s: %s" % (one["name"], error)) from None
+            # A second time nothing makes way: too small a cache would fetch shards without end.
+            if found is not None or i in self._were_held or not self._release():
+                if found is not None:
+                    self._were_held.add(i)
+                return found
+
+    def _release(self) -> bool:
+        """Closes the shard in the cache that was not used for longest; False if there is none."""
+        with self._lock:
+            i = next((i for i, (_, source) in self._open.items() if isinstance(source, Held)), None)
+            if i is None:
+                return False
+            del self._open[i]
+            for which in [which for which in self._kept if which[0] == i]:
+                del self._kept[which]
+        return True
+
+    def prefetch(self, shards: Iterable[int]) -> None:
+        """Fetches these into the cache, one after the other, in a thread. Errors are left to
+        those who read them."""
+        if self.place.cache is None or self.place.folder is not None:
+            return
+        if self._pid != os.getpid():
+            self._fresh()
+        with self._lock:
+            new = [i for i in shards if i not in self._open and i not in self._coming]
+            self._coming.update(new)
+        if new:
+            threading.Thread(target=self._prefetch, args=(new,), daemon=True).start()
+
+    def _prefetch(self, shards: list[int]) -> None:
+        for i in shards:
+            with contextlib.suppress(Exception):
+                self.file(i)
+            self._coming.discard(i)
 
     def error(self, code: str, text: str) -> _core.SafetensorError:
         return dataset_error(code, self.place.text, text)

@@ -10,6 +10,7 @@ from typing import Any, Callable
 from .. import _core
 from .._errors import coded
 from .._sources import Ranges
+from ._cache import Cache
 from ._conditional import conditional
 
 __all__ = ["MANIFEST", "INDEX", "Place", "dataset_error", "in_parallel", "storage_options"]
@@ -33,15 +34,16 @@ def dataset_error(code: str, path: str, text: str) -> _core.SafetensorError:
 class Place:
     """A dataset's storage and its name in messages. path: a path or URL; options: those of the
     pyarrow filesystem. folder: its path on this machine; None if fs and root, a pyarrow filesystem
-    and a path in it, are set."""
+    and a path in it, are set. cache: where shards of a URL are kept."""
 
     def __init__(self, path: Any, options: Mapping[str, Any] | None = None, sync: bool = True,
-                 single_writer: bool = False) -> None:
+                 single_writer: bool = False, cache: Cache | None = None) -> None:
         text, options = os.fsdecode(path), dict(options or {})
         self.text = text
         self.options = options
         self.sync = sync
         self.single_writer = single_writer
+        self.cache = cache
         self.folder: str | None = None
         self.fs: Any = None
         self.root = ""
@@ -62,7 +64,7 @@ class Place:
             self.core = _core.Storage(remote, single_writer=single_writer)
 
     def __reduce__(self) -> Any:
-        return Place, (self.text, self.options, self.sync, self.single_writer)
+        return Place, (self.text, self.options, self.sync, self.single_writer, self.cache)
 
     def name(self, name: str) -> str:
         """Path of a file in the folder, for self.fs or the system."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import deque
 from typing import Any, Callable, Iterator, Literal
 
 import torch
@@ -17,7 +18,10 @@ from ._mix import Mix, MixOrder, at_state, check_source, source_identity, source
 from ._order import Order
 from .._types import Path, Unpack
 from ._read import Dataset, open
+from ._subset import Subset
 from ._types import LoaderOptions, OpenOptions
+
+_AHEAD = 16  # batches whose shards are being fetched
 
 __all__ = ["Loader", "TorchBatches", "TorchDataset"]
 
@@ -310,10 +314,31 @@ class TorchBatches(IterableDataset[Any]):
 
     def _batches(self, epoch: int, begun: int, parts: list[Part], first: int,
                  step: int) -> Iterator[Any]:
-        for numbers in self._numbers(epoch, begun, parts, first, step):
+        numbers_of = self._numbers(epoch, begun, parts, first, step)
+        for numbers in self._fetched_ahead(numbers_of):
             batch = _collated(self.dataset.take(numbers, "torch"), self.collate, self._nullable)
             self._yielded += 1
             yield batch if self.transform is None else self.transform(batch)
+
+    def _fetched_ahead(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """The same; where shards are cached on this machine, those of the next batches are being
+        fetched."""
+        import numpy as np
+        dataset = self.dataset
+        if isinstance(dataset, Mix) or dataset._shards.place.cache is None:
+            yield from batches
+            return
+        first = dataset._limits[0] if dataset._limits else 0
+        whole = dataset._layout.whole if isinstance(dataset._layout, Subset) else dataset._layout
+        stored = np.array([begin for begin, _ in whole.bounds()], np.int64)
+        ahead: deque[Any] = deque()
+        for numbers in batches:
+            ahead.append(numbers)
+            found = np.unique(np.searchsorted(stored, np.asarray(numbers) + first, "right") - 1)
+            dataset._shards.prefetch(found.tolist())
+            if len(ahead) > _AHEAD:
+                yield ahead.popleft()
+        yield from ahead
 
     # ── State ──
 

@@ -3,6 +3,7 @@ and docs/dataset.md."""
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable, Literal, TypedDict, Union
 
@@ -102,6 +103,8 @@ class OpenOptions(StorageOptions, total=False):
     rows: range | tuple[int, int] | None
     split: str | None
     mode: DatasetMode | None
+    cache_dir: str | os.PathLike[str] | None
+    cache_bytes: int
 
 
 # Options of Spark's data source for reading, "as" among them, which is no name in Python.

@@ -27,15 +27,16 @@ static const char *const slot_words[SFTI_ADAPTER_TYPES] = {
 static void read_suffix(const sfti_record_row *from) {
     enum { PAIR, RANK, AXIS_IN, METHOD, SLOT, WORDS };
     static const char *const words[WORDS] = { "pair", "rank", "in", "method", "slot" };
-    sft_span rest = sfti_row_text(from), type, role, word, told[WORDS] = { 0 };
+    sft_span rest = sfti_row_text(from), type, role, word, told[WORDS];
     if (!sfti_next_said(&rest, &type) || !sfti_next_said(&rest, &role)) return;
+    for (size_t i = 0; i < WORDS; i++) told[i] = (sft_span){ "", 0 };
     sft_span items = rest;
     for (sfti_item item; sfti_next_item(&items, &item);)
         for (size_t i = 0; item.name.len > 0 && i < WORDS; i++)
             if (sfti_is(item.name, words[i])) told[i] = item.value;
     bool pair = told[PAIR].len > 0;
     const sft_span other = told[pair ? PAIR : METHOD];
-    sft_span slots = pair && !told[SLOT].data ? sft_span_cstr("down,up") : told[SLOT];
+    sft_span slots = pair && told[SLOT].len == 0 ? sft_span_cstr("down,up") : told[SLOT];
     sfti_suffix row = { .type = sfti_number_among(SFTI_ADAPTER_TYPE_NAMES, type),
                         .role = (sfti_role)sfti_number_among("part first alpha dora shared", role),
                         .rank = (uint8_t)(told[RANK].len ? *told[RANK].data - '0' : 0),

@@ -275,6 +275,36 @@ def test_rename(model, tmp_path):
         st.rename(model, lambda name: 5)
 
 
+def test_rename_by_regular_expressions(model, sharded, tmp_path):
+    """They are the command's: POSIX's leftmost longest match."""
+    other = tmp_path / "other.safetensors"
+    other.write_bytes(model.read_bytes())
+    rules = ["s/^([0-9]+)\\./block.\\1-/", "s/i|bias/<&>/g"]
+    command("rename", other, "--strip-prefix", "layers.", "--regex", rules[0], "--regex", rules[1],
+            "--add-prefix", "b.", "--exclude", "*.3.*", "--map", "layers.0.bias=first")
+    options = {"strip_prefix": "layers.", "regex": rules, "add_prefix": "b.", "exclude": "*.3.*",
+               "names": {"layers.0.bias": "first"}}
+    before = model.read_bytes()
+    planned = st.rename(model, dry_run=True, **options)
+    assert model.read_bytes() == before
+    done = st.rename(model, **options)
+    assert done.renamed == planned.renamed and model.read_bytes() == other.read_bytes()
+    assert ("layers.1.bias", "b.block.1-<bias>") in done.renamed and len(done.renamed) == 22
+    st.rename(sharded, regex="s/layers/x/")
+    assert set(st.open(sharded)) == {"x.%d.%s" % (i, name) for i in range(12)
+                                     for name in ("weight", "bias")}
+    assert not st.rename(model, regex="s/nowhere/x/").changed
+    with pytest.raises(TypeError, match="a mapping of names beside regex"):
+        st.rename(model, str.upper, regex="s/a/b/")
+    for wrong in ("s/(/x/", "a/b/"):
+        with pytest.raises(ValueError):
+            st.rename(model, regex=wrong)
+    with pytest.raises(SafetensorError):
+        st.rename(model, regex="s/.*/same/")
+    with pytest.raises(TensorNotFoundError):
+        st.rename(model, {"nope": "x"}, regex="s/a/b/")
+
+
 def test_rename_of_a_set(sharded, tmp_path):
     command("rename", sharded, "--strip-prefix", "layers.", "-o", tmp_path / "a")
     st.rename(sharded, strip_prefix="layers.", output=tmp_path / "b")

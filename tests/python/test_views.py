@@ -411,6 +411,35 @@ def test_infos_as_a_table(hostile, path, tmp_path):
         st.infos(tmp_path, where="nope=1")
 
 
+def test_info_of_a_folder_of_several_models(hostile, path, tmp_path):
+    (tmp_path / "bad.safetensors").write_bytes(b"x" * 30)
+    told = st.info(tmp_path)
+    assert told["models"] == st.infos(tmp_path, full=True) and told["path"] == str(tmp_path)
+    assert told["ok"] is False and [one["ok"] for one in told["models"]].count(True) == 2
+    assert repr(told).startswith("<Info of 3 models in '") and len(repr(told)) < 100
+    assert len(is_safe(told._repr_html_()).rows) == 4
+    assert copy.deepcopy(told) == told == pickle.loads(pickle.dumps(told))
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(IsADirectoryError):
+        st.info(empty)
+
+
+def test_info_of_a_folder_takes_options_along(tmp_path):
+    for name in "ab":
+        (tmp_path / (name + ".safetensors")).write_bytes(
+            pack({"x.mine.weight": ("F16", [2], bytes(4))}, {"k": "v" * 5000}))
+    records = tmp_path / "mine.txt"
+    records.write_text('model mine "Mine"\n    tensors diffusion_model 90\n        x.mine.weight\n')
+    for given in (records, st.Records(records)):
+        told = st.info(tmp_path, records=given)["models"]
+        assert [one["model"]["architecture"]["value"] for one in told] == ["mine"] * 2
+    for full in (True, False):
+        told = st.info(tmp_path, full=full)["models"][0]
+        assert told == st.info(tmp_path / "a.safetensors", full=full)
+        assert told["metadata"]["k"] == "v" * (5000 if full else 4096)
+
+
 def test_diff_as_a_table(tmp_path):
     a, b = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
     a.write_bytes(pack({"x": ("F32", [2], bytes(8)), HOSTILE: ("U8", [1], b"1")}, {"k": HOSTILE}))

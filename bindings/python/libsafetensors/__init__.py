@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from . import dataset, lora, remote
     from ._aprefetch import aprefetch
     from ._catalog import catalog
-    from ._collection import (clean, dequantize, dup, find, infos, mv, note, quantize, repair,
+    from ._collection import (clean, dup, find, infos, mv, note, quantize, repair,
                               thumbnail, trash)
     from ._core import DTYPES, File, Tensor, Writer, build_info, open, release_memory
     from ._install import install, uninstall
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ._layout import layout
     from ._merge import merge_models, merge_of
     from ._shards import merge, rename, save_sharded, select, split
-    from ._tools import (Records, check, convert, diff, edit_metadata, fits, hash, info, ls,
-                         open_set, put, recover, rename_tensors, slice_byte_ranges)
+    from ._tools import (Records, check, convert, dequantize, diff, edit_metadata, fits,
+                         hash, info, ls, open_set, put, recover, rename_tensors, slice_byte_ranges)
 
 __all__ = [
     "DTYPES", "File", "Import", "PrefetchLoader", "PySafeSlice", "Records", "SafetensorError",
@@ -46,7 +46,7 @@ __all__ = [
 _LAZY = {
     "_aprefetch": ("aprefetch",),
     "_catalog": ("catalog",),
-    "_collection": ("clean", "dequantize", "dup", "find", "infos", "mv", "note", "quantize", "repair",
+    "_collection": ("clean", "dup", "find", "infos", "mv", "note", "quantize", "repair",
                     "thumbnail", "trash"),
     "_core": ("DTYPES", "File", "Tensor", "Writer", "build_info", "open", "release_memory"),
     "_import": ("Import", "import_model", "open_import", "recognise"),
@@ -56,8 +56,8 @@ _LAZY = {
     "_shards": ("merge", "rename", "save_sharded", "select", "split"),
     "_official": ("PrefetchLoader", "PySafeSlice", "TensorMeta", "TensorSpec", "_safe_open_handle",
                   "deserialize", "safe_open", "serialize", "serialize_file"),
-    "_tools": ("Records", "check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls",
-               "open_set", "put", "recover", "rename_tensors", "slice_byte_ranges"),
+    "_tools": ("Records", "check", "convert", "dequantize", "diff", "edit_metadata", "fits", "hash",
+               "info", "ls", "open_set", "put", "recover", "rename_tensors", "slice_byte_ranges"),
 }
 
 

@@ -15,13 +15,12 @@ from ._command import listed, one_model, operand, options, raise_error, results_
 from ._errors import coded
 from ._labels import Info, Infos
 from ._progress import watch
-from ._results import ConvertResult
 from ._types import Level, Path, Progress
 from ._written import (Duplicates, Failed, Found, Hit, ModelsFound, Moved, Noted, Quantised,
                        QuantisedTensor, Repaired, SameModels, Spared, Thumbnail, Trashed, WrittenFile, Fix,
                        made)
 
-__all__ = ["clean", "dequantize", "dup", "find", "infos", "mv", "note", "quantize", "repair",
+__all__ = ["clean", "dup", "find", "infos", "mv", "note", "quantize", "repair",
            "thumbnail", "trash"]
 
 Models = Union[Path, Iterable[Path]]
@@ -98,15 +97,19 @@ def find(paths: Models, word: str | None = None, *, where: _Where = (), fits: Pa
     return ModelsFound(models, _failed(results))
 
 
-def infos(paths: Models, *, where: _Where = (), deep: bool = False, recursive: bool = False,
-          level: Level = "default", progress: Progress = None) -> Infos:
+def infos(paths: Models, *, where: _Where = (), full: bool = False, deep: bool = False,
+          records: Models | None = None, recursive: bool = False, level: Level = "default",
+          user_records: bool = True, progress: Progress = None) -> Infos:
     """Describes all models in files and folders, as "safetensors info FOLDER": a list of what info
     returns, which notebooks show as a table. A model that cannot be read is in it with its "error".
 
-    where: only models that match, as of find; those that cannot be read stay. deep: as of info.
-    recursive: search folders of folders. FileNotFoundError for a path that is not there; ValueError
-    for conditions that are none."""
-    words = options(where=where or None, deep=deep, recursive=recursive, level=level)
+    where: only models that match, as of find; those that cannot be read stay. full: also values of
+    the metadata over 4096 bytes. deep: as of info. records: files of records, or folders of them;
+    user_records=False does without those of your configuration folder. recursive: search folders of
+    folders. FileNotFoundError for a path that is not there; ValueError for conditions that are
+    none."""
+    words = options(where=where or None, full=full, deep=deep, records=records,
+                    no_user_records=not user_records, recursive=recursive, level=level)
     operands = _there(listed(paths))
     with watch(progress, "reading", "models") as tick:
         results = results_of(["info", *words, "--", *operands], tick)["results"]
@@ -194,17 +197,6 @@ def quantize(source: Path, output: Path, format: Literal["fp8", "int8", "int8-co
         quantised=tuple(made(QuantisedTensor, tensor) for tensor in told["tensors"]),
         spared=tuple(made(Spared, tensor) for tensor in told["spared"]))
     return done
-
-
-def dequantize(source: Path, output: Path, dtype: Any = "BF16", *,
-               names: str | Iterable[str] | None = None, overwrite: bool = False, sync: bool = True,
-               threads: int = 1, progress: Progress = None) -> ConvertResult:
-    """Writes a model with the values of its quantised tensors, as "safetensors convert
-    --dequantize": convert with dequantize=True, whose arguments and result it has. Scales and
-    declarations are left out, all other tensors are as they are."""
-    from ._tools import convert
-    return convert(source, output, dtype, names=names, overwrite=overwrite, sync=sync,
-                   threads=threads, progress=progress, dequantize=True)
 
 
 def clean(folder: Path, *, dry_run: bool = False) -> tuple[str, ...]:

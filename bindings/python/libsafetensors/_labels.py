@@ -91,6 +91,9 @@ class Info(dict[str, Any]):
     """Result of info(): what docs/json-info.md says; in a notebook the label of the model."""
 
     def __repr__(self) -> str:
+        if "models" in self:
+            return "<Info of %d models in '%s'>" % (len(self["models"]),
+                                                    _one_line(str(self.get("path") or ""), 60))
         told = [_what(self), _value(_of(self, "model", "base_model"))
                 or _value(_of(self, "model", "architecture")), _bytes(self), _error(self)]
         return "<Info '%s' %s>" % (_one_line(_name(self), 60),
@@ -116,6 +119,8 @@ class Info(dict[str, Any]):
         yield "path", "<code><bdi>%s</bdi></code>" % _text_html(str(self.get("path") or ""))
 
     def _repr_html_(self) -> str:
+        if "models" in self:
+            return Infos(self["models"])._repr_html_()
         rows = [_row(title, "<bdi>%s</bdi>" % text) for title, text in self._facts() if text]
         dtypes = _of(self, "file", "dtypes")
         data = _of(self, "file", "data_bytes")

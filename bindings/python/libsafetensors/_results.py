@@ -104,7 +104,8 @@ class _InfoResult(Result):
 
 
 class InfoResult(_InfoResult, total=False):
-    """Result of info() of a model. Of a dataset it has path, ok, file, model and dataset alone."""
+    """Result of info() of a model. Of a dataset it has path, ok, file, model and dataset alone, of a
+    folder of several models path, ok and models."""
 
     remote: InfoRemote
     dataset: InfoManifest
@@ -112,6 +113,7 @@ class InfoResult(_InfoResult, total=False):
     set: InfoSet
     parts: list[InfoGood]
     missing: list[str]
+    models: list[InfoResult]
 
 
 class _CheckResult(Result):

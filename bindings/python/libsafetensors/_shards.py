@@ -14,7 +14,7 @@ from . import _core
 from ._command import one_model, operand, options, raise_error, results_of
 from ._errors import coded
 from ._output import SHARD, Size, byte_size, row_bytes, to_file, to_folder
-from ._progress import watch
+from ._progress import Tick, watch
 from ._types import Link, Path, Progress
 from ._written import Renamed, Written, WrittenFile, made
 
@@ -365,21 +365,23 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
 
 def rename(path: Path, names: Mapping[str, str] | Callable[[str], str] | None = None, *,
            strip_prefix: str = "", add_prefix: str = "", match: str | Iterable[str] | None = None,
-           exclude: str | Iterable[str] | None = None, output: Path | None = None,
-           safe: bool = False, copy: bool = False, sync: bool = True, keep_mtime: bool = False,
+           exclude: str | Iterable[str] | None = None, regex: str | Iterable[str] | None = None,
+           output: Path | None = None, safe: bool = False, copy: bool = False, sync: bool = True, keep_mtime: bool = False,
            force: bool = False, link: Link = "replace", dry_run: bool = False,
            progress: Progress = None) -> Renamed:
     """Renames tensors, in place unless output is given, as "safetensors rename". Only the header
     changes; all renames are applied together, or none.
 
-    names: a mapping of old names to new ones, or a function of a name to the new one (for the
-    command's --regex: lambda name: re.sub(...)). Names that the mapping does not have go through
-    strip_prefix, then add_prefix. match, exclude: only tensors whose name matches one of these
+    names: a mapping of old names to new ones, or a function of a name to the new one. Names that the
+    mapping does not have go through strip_prefix, each of regex, then add_prefix. regex:
+    "s/RE/TO/", as the command has it (for Python's own give a function with re.sub, not both). match, exclude: only tensors whose name matches one of these
     patterns, and none of those. output: a file, or, of a model in several files, a new or empty
     folder; without it such a model is changed by the command of the package. copy: write the output even if no name changes. The other options as for edit_metadata.
 
     TensorNotFoundError for a name in the mapping that the model lacks; SafetensorError if two would
     have one name; FileExistsError; OSError. If it raises, the model is as it was."""
+    if regex is not None and callable(names):
+        raise TypeError("expected a mapping of names beside regex, found a function")
     only, never = _patterns(match), _patterns(exclude)
     fits, refused = _matcher(only), _matcher(never)
     table = names if isinstance(names, Mapping) else {}
@@ -391,7 +393,11 @@ def rename(path: Path, names: Mapping[str, str] | Callable[[str], str] | None = 
                             "name, found none" % (os.fsdecode(path), name), "tensor_not_found",
                             tensor=name, path=os.fsdecode(path))
         changes: dict[str, str] = {}
-        for name in model.names():
+        if regex is not None:
+            changes = _replaced(path, table, options(
+                regex=regex, strip_prefix=strip_prefix or None, add_prefix=add_prefix or None,
+                match=match, exclude=exclude))
+        for name in model.names() if regex is None else ():
             if (only and not fits(name)) or refused(name):
                 continue
             if name in table:
@@ -423,21 +429,35 @@ def rename(path: Path, names: Mapping[str, str] | Callable[[str], str] | None = 
     return done
 
 
+def _rename_by_command(path: Path, names: Mapping[str, str], words: list[str],
+                       tick: Tick | None = None) -> dict[str, Any]:
+    import json
+    from tempfile import TemporaryDirectory
+    with TemporaryDirectory() as folder:
+        table = os.path.join(folder, "names.json")
+        with open(table, "w", encoding="utf-8") as file:
+            json.dump(dict(names), file)
+        one: dict[str, Any] = results_of(["rename", *options(map_file=table), *words, "--",
+                                          operand(path)], tick)["results"][0]
+    if not one["ok"]:
+        raise_error(one["error"], one["path"] or os.fsdecode(path))
+    return one
+
+
+def _replaced(path: Path, names: Mapping[str, str], rules: list[str]) -> dict[str, str]:
+    """Which names become which by the rules of the command, whose regular expressions are its own."""
+    one = _rename_by_command(path, names, [*rules, "--dry-run"])
+    return {row["from"]: row["to"] for row in one["renamed"]}
+
+
 def _rename_in_place(path: Path, changes: Mapping[str, str], safe: bool, sync: bool,
                      keep_mtime: bool, force: bool, link: Link, dry_run: bool,
                      progress: Progress) -> None:
     """A model in several files, by the command: new shards, then the index."""
-    import json
-    from tempfile import TemporaryDirectory
-    with TemporaryDirectory() as folder, watch(progress, "renaming") as tick:
-        names = os.path.join(folder, "names.json")
-        with open(names, "w", encoding="utf-8") as file:
-            json.dump(dict(changes), file)
-        words = options(map_file=names, safe=safe, no_sync=not sync, keep_mtime=keep_mtime,
-                        force=force, follow=link == "follow", dry_run=dry_run)
-        one = results_of(["rename", *words, "--", operand(path)], tick)["results"][0]
-    if not one["ok"]:
-        raise_error(one["error"], one["path"] or os.fsdecode(path))
+    with watch(progress, "renaming") as tick:
+        _rename_by_command(path, changes, options(safe=safe, no_sync=not sync, keep_mtime=keep_mtime,
+                                                  force=force, follow=link == "follow",
+                                                  dry_run=dry_run), tick)
 
 
 def _rename_set(model: _Opened, changes: Mapping[str, str], output: Path, sync: bool, dry_run: bool,

@@ -17,8 +17,8 @@ from ._results import (CheckResult, ConvertResult, DiffResult, EditResult, FitsR
                        InfoResult, LsResult)
 from ._types import Level, Link, OpenOptions, Order, Path, Progress, Source, Unpack, parse
 
-__all__ = ["Records", "check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls",
-           "open_set", "put", "recover", "rename_tensors", "slice_byte_ranges"]
+__all__ = ["Records", "check", "convert", "dequantize", "diff", "edit_metadata", "fits", "hash",
+           "info", "ls", "open_set", "put", "recover", "rename_tensors", "slice_byte_ranges"]
 
 
 def open_set(index_or_folder: Path, **options: Unpack[OpenOptions]) -> _core.File:
@@ -49,8 +49,10 @@ class Records:
     ValueError for what is wrong, with file, line and column; OSError."""
 
     _core: Any = None  # until they are read
+    _paths: tuple[Path, ...] = ()
 
     def __init__(self, *paths: Path) -> None:
+        self._paths = paths
         files: list[str] = []
         for path in map(os.fsdecode, paths):
             if not os.path.isdir(path):
@@ -76,26 +78,41 @@ def info(source: Source, *, full: bool = True, deep: bool = False,
 
     source: path of a file, folder or index.json, a URL, or an object with read and
     seek. Of a URL, "remote" is what its server says of the file: url, bytes, sha256, commit, etag
-    and local, none of it computed. SafetensorError for a file that is no model, OSError; what
-    claims contradict is in "conflicts". The dict shows itself as a label in notebooks; infos makes
-    a table of a folder."""
+    and local, none of it computed. Of a folder of several models the result has their descriptions
+    in "models", made by infos, and no facts of its own; those that cannot be read have "error".
+    SafetensorError for a file that is no model, IsADirectoryError for a folder without one, OSError;
+    what claims contradict is in "conflicts". The dict shows itself in notebooks as a label, of a
+    folder as a table."""
     if records is not None and not isinstance(records, Records):
         one = isinstance(records, (str, bytes, os.PathLike))
-        records = Records(records) if one else Records(*records)
+        records = Records(*([records] if one else records))  # type: ignore[list-item,misc]
     known = None if records is None else records._core
     if records is not None and known is None:
         raise ValueError("expected Records(...), found one that __init__ was not called for")
     try:
         text, claims = _core.info_json(source, full=full, deep=deep, records=known)
-    except IsADirectoryError as error:
-        if not getattr(error, "hint", None):
-            error.hint = "infos describes all models of a folder"  # type: ignore[attr-defined]
-        raise
+    except IsADirectoryError:
+        several = _infos_of(source, full, deep, records)
+        if several is None:
+            raise
+        return several
     from ._labels import Info
     described: InfoResult = Info(parse(text))  # type: ignore[assignment]
     if claims is not None:
         described["remote"] = {"url": described["path"], **claims}
     return described
+
+
+def _infos_of(folder: Any, full: bool, deep: bool, records: Records | None) -> InfoResult | None:
+    """What info says of a folder that is not one model in files of the core: None without a model."""
+    from ._collection import infos
+    from ._labels import Info
+    found = infos(folder, full=full, deep=deep, records=records and records._paths or None,
+                  user_records=False)
+    if len(found) > 1:
+        return Info(path=os.fsdecode(folder), ok=all(one["ok"] for one in found),  # type: ignore[return-value]
+                    models=found)
+    return found[0] if found and found[0]["ok"] else None  # type: ignore[return-value]
 
 
 def fits(a: Source, b: Source) -> FitsResult:
@@ -180,6 +197,16 @@ def convert(path: Path, output: Path, dtype: Any, *, names: str | Iterable[str] 
         return _core.convert(path, output, dtype_name(dtype), names=names, saturate=saturate,
                              overrule_scales=overrule_scales, overwrite=overwrite, sync=sync,
                              threads=threads, progress=tick, dequantize=dequantize, lossy=lossy)
+
+
+def dequantize(source: Path, output: Path, dtype: Any = "BF16", *,
+               names: str | Iterable[str] | None = None, overwrite: bool = False, sync: bool = True,
+               threads: int = 1, progress: Progress = None) -> ConvertResult:
+    """Writes a model with the values of its quantised tensors, as "safetensors convert
+    --dequantize": convert with dequantize=True, whose arguments and result it has. Scales and
+    declarations are left out, all other tensors are as they are."""
+    return convert(source, output, dtype, names=names, overwrite=overwrite, sync=sync,
+                   threads=threads, progress=progress, dequantize=True)
 
 
 def edit_metadata(path: Path, set: Mapping[str, str] | None = None,

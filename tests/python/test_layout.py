@@ -56,6 +56,15 @@ def test_there_and_back(model, tmp_path, to):
     assert list(was) == list(now) and all((was[name] == now[name]).all() for name in was)
 
 
+def test_shards_of_a_part(model, tmp_path):
+    out, other = tmp_path / "out", tmp_path / "other"
+    sft.layout(model, out, to="diffusers", architecture="z-image", max_bytes=100)
+    command("convert", "--layout", "diffusers", "--architecture", "z-image", "--max-shard-size", "100",
+            model, "-o", other)
+    assert files_of(out) == files_of(other)
+    assert sum(name.endswith(".safetensors") for name in files_of(out)) > 1
+
+
 def test_scheduler_and_progress(model, tmp_path):
     out, back = tmp_path / "out", tmp_path / "back.safetensors"
     seen = []

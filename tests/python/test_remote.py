@@ -251,6 +251,12 @@ def test_options(url, site, tmp_path):
         with pytest.raises(OSError) as error:
             libsafetensors.open(url)
         assert error.value.code == "remote_private" and site.log == []
+    with remote.Remote(whole=True) as mine:
+        remote.use(mine)
+        with libsafetensors.open(url) as file:
+            assert file["a"].numpy().tobytes() == arrays()["a"].tobytes()
+        assert site.log
+        site.log.clear()
     with remote.Remote(offline=True) as mine:
         remote.use(mine)
         with pytest.raises(Exception) as error:

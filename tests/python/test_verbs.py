@@ -19,7 +19,8 @@ from libsafetensors import SafetensorError, TensorNotFoundError, _written
 from libsafetensors.numpy import load_file, save_file
 
 VERBS = {
-    "info": ("info", "infos", "fits"), "ls": ("ls", "open"), "find": ("find",), "check": ("check",),
+    "info": ("info", "infos", "save_as", "fits"), "ls": ("ls", "open"), "find": ("find",),
+    "check": ("check",),
     "cat": ("open",), "hash": ("hash",), "dup": ("dup",), "diff": ("diff", "merge_of"),
     "catalog": ("catalog",), "records": ("Records",), "meta": ("edit_metadata", "recover"),
     "rename": ("rename",), "repair": ("repair", "clean"), "add": ("put",), "put": ("put",),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ._aprefetch import aprefetch
     from ._catalog import catalog
     from ._collection import (clean, dup, find, infos, mv, note, quantize, repair,
-                              thumbnail, trash)
+                              save_as, thumbnail, trash)
     from ._core import DTYPES, File, Tensor, Writer, build_info, open, release_memory
     from ._install import install, uninstall
     from ._official import (PrefetchLoader, PySafeSlice, TensorMeta, TensorSpec, _safe_open_handle,
@@ -37,8 +37,8 @@ __all__ = [
     "edit_metadata", "find", "fits", "hash", "import_model", "info", "infos", "install", "layout", "ls",
     "merge", "merge_models", "merge_of", "mv", "note", "open", "open_import", "open_set", "put",
     "quantize", "recognise", "recover", "release_memory", "rename", "rename_tensors", "repair",
-    "safe_open", "save_sharded", "select", "serialize", "serialize_file", "slice_byte_ranges",
-    "split", "thumbnail", "trash", "uninstall",
+    "safe_open", "save_as", "save_sharded", "select", "serialize", "serialize_file",
+    "slice_byte_ranges", "split", "thumbnail", "trash", "uninstall",
 ]
 
 # Made or imported on first use: importing the package takes microseconds, importing typing (as
@@ -47,7 +47,7 @@ _LAZY = {
     "_aprefetch": ("aprefetch",),
     "_catalog": ("catalog",),
     "_collection": ("clean", "dup", "find", "infos", "mv", "note", "quantize", "repair",
-                    "thumbnail", "trash"),
+                    "save_as", "thumbnail", "trash"),
     "_core": ("DTYPES", "File", "Tensor", "Writer", "build_info", "open", "release_memory"),
     "_import": ("Import", "import_model", "open_import", "recognise"),
     "_install": ("install", "uninstall"),

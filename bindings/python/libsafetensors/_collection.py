@@ -17,11 +17,11 @@ from ._labels import Info, Infos
 from ._progress import watch
 from ._types import Level, Path, Progress
 from ._written import (Duplicates, Failed, Found, Hit, ModelsFound, Moved, Noted, Quantised,
-                       QuantisedTensor, Repaired, SameModels, Spared, Thumbnail, Trashed, WrittenFile, Fix,
+                       QuantisedTensor, Repaired, SameModels, Saved, Spared, Thumbnail, Trashed, WrittenFile, Fix,
                        made)
 
 __all__ = ["clean", "dup", "find", "infos", "mv", "note", "quantize", "repair",
-           "thumbnail", "trash"]
+           "save_as", "thumbnail", "trash"]
 
 Models = Union[Path, Iterable[Path]]
 _Where = Union[str, Iterable[str]]
@@ -98,18 +98,22 @@ def find(paths: Models, word: str | None = None, *, where: _Where = (), fits: Pa
 
 
 def infos(paths: Models, *, where: _Where = (), full: bool = False, deep: bool = False,
-          records: Models | None = None, recursive: bool = False, level: Level = "default",
-          user_records: bool = True, progress: Progress = None) -> Infos:
+          hash: str | Iterable[str] | None = None, verify: bool = False, records: Models | None = None,
+          user_records: bool = True, cache: Path | None = None, threads: int = 0,
+          recursive: bool = False, level: Level = "default", progress: Progress = None) -> Infos:
     """Describes all models in files and folders, as "safetensors info FOLDER": a list of what info
     returns, which notebooks show as a table. A model that cannot be read is in it with its "error".
 
     where: only models that match, as of find; those that cannot be read stay. full: also values of
-    the metadata over 4096 bytes. deep: as of info. records: files of records, or folders of them;
+    the metadata over 4096 bytes. deep: as of info. hash: digests to compute, named as for hash;
+    verify: compute those that header and sidecars record; both are in "hashes" then, what differs in
+    its "mismatches". cache: a file of digests. threads: 0 is one per processor. records: files of records, or folders of them;
     user_records=False does without those of your configuration folder. recursive: search folders of
     folders. FileNotFoundError for a path that is not there; ValueError for conditions that are
     none."""
-    words = options(where=where or None, full=full, deep=deep, records=records,
-                    no_user_records=not user_records, recursive=recursive, level=level)
+    words = options(where=where or None, full=full, deep=deep, verify=verify, records=records,
+                    hash=hash if hash is None else ",".join(listed(hash)), cache=cache,
+                    threads=threads or None, no_user_records=not user_records, recursive=recursive, level=level)
     operands = _there(listed(paths))
     with watch(progress, "reading", "models") as tick:
         results = results_of(["info", *words, "--", *operands], tick)["results"]
@@ -294,6 +298,21 @@ def trash(models: Models, *, where: _Where = (), yes: bool = False, dry_run: boo
     words = options(where=where or None, yes=yes, dry_run=dry_run, recursive=recursive)
     found = results_of(["trash", *words, "--", *_there(listed(models))])
     return tuple(made(Trashed, one) for one in _all(found["results"]))
+
+
+def save_as(models: Models, program: Literal["civitai", "lora-manager", "a1111", "modelspec"], *,
+            where: _Where = (), min_trust: int = 60, force: bool = False, dry_run: bool = False,
+            recursive: bool = False) -> tuple[Saved, ...]:
+    """Writes what is known of models for another program, as "safetensors info --save-as": as
+    NAME.civitai.info, as NAME.metadata.json of ComfyUI-LoRA-Manager, as NAME.json of A1111, or into
+    the header. where: only models that match, as of find. min_trust: only facts of this trust, 0 to
+    100. force: replace values, and add to a file that exists. recursive: search folders.
+
+    ValueError; FileNotFoundError; OSError. Those before a model that fails are written."""
+    words = options(save_as=program, where=where or None, min_trust=min_trust, force=force,
+                    dry_run=dry_run, recursive=recursive)
+    results = _all(results_of(["info", *words, "--", *_there(listed(models))])["results"])
+    return tuple(made(Saved, {**one, **one["saved"]}) for one in results)
 
 
 def thumbnail(source: Path, output: Path, *, size: int = 256, overwrite: bool = False) -> Thumbnail:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from . import _core
 from ._dtypes import dtype_name
-from ._progress import watch
+from ._progress import Tick, watch
 from ._results import (CheckResult, ConvertResult, DiffResult, EditResult, FitsResult, HashResult,
                        InfoResult, LsResult)
 from ._types import Level, Link, OpenOptions, Order, Path, Progress, Source, Unpack, parse
@@ -85,7 +85,7 @@ def info(source: Source, *, full: bool = True, deep: bool = False,
     folder as a table."""
     if records is not None and not isinstance(records, Records):
         one = isinstance(records, (str, bytes, os.PathLike))
-        records = Records(*([records] if one else records))  # type: ignore[list-item,misc]
+        records = Records(*([records] if one else records))  # type: ignore[misc]
     known = None if records is None else records._core
     if records is not None and known is None:
         raise ValueError("expected Records(...), found one that __init__ was not called for")
@@ -154,16 +154,35 @@ def hash(path: Source, algos: str | Iterable[str] = "sha256", *, threads: int = 
 
 
 def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = None,
-         header: bool = False, metadata: bool = True, progress: Progress = None) -> DiffResult:
+         header: bool = False, metadata: bool = True, values: bool = False,
+         match: str | Iterable[str] | None = None, exclude: str | Iterable[str] | None = None,
+         progress: Progress = None) -> DiffResult:
     """Compares two files or models. Values are compared bit by bit, or within atol + rtol * |b|
     if either is given; header compares names, dtypes and shapes only, and reads no data;
-    metadata=False ignores metadata. "same" is the answer. SafetensorError for an invalid file,
+    metadata=False ignores metadata. values: quantised tensors by the values that they stand for, in
+    F32; match, exclude: only tensors whose name matches one of these patterns, and none of those;
+    these are the command's, of paths. "same" is the answer. SafetensorError for an invalid file,
     ValueError for tolerances below 0, OSError."""
     with watch(progress, "comparing") as tick:
+        if values or match is not None or exclude is not None:
+            from ._command import options
+            return _diff_by_command(a, b, options(
+                atol=atol, rtol=rtol, header=header, no_metadata=not metadata, values=values,
+                match=match, exclude=exclude), tick)
         text = _core.diff_json(a, b, atol=atol, rtol=rtol, header=header, metadata=metadata,
                                progress=tick)
     from ._labels import Diff
     compared: DiffResult = Diff(parse(text))  # type: ignore[assignment]
+    return compared
+
+
+def _diff_by_command(a: Path, b: Path, words: list[str], tick: Tick | None) -> DiffResult:
+    from ._command import one_model, raise_error, results_of
+    from ._labels import Diff
+    one = results_of(["diff", *words, "--", one_model(a), one_model(b)], tick)["results"][0]
+    if not one["ok"]:
+        raise_error(one["error"], one["path"] or os.fsdecode(a))
+    compared: DiffResult = Diff(one)  # type: ignore[assignment]
     return compared
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 from ._results import Error
 
 __all__ = ["Duplicates", "Failed", "Fix", "Found", "Hit", "ModelsFound", "Moved", "Noted",
-           "Quantised", "QuantisedTensor", "Renamed", "Repaired", "SameModels", "Spared", "Thumbnail", "Trashed",
+           "Quantised", "QuantisedTensor", "Renamed", "Repaired", "SameModels", "Saved", "Spared", "Thumbnail", "Trashed",
            "Written", "WrittenFile", "made"]
 
 
@@ -178,6 +178,20 @@ class Noted:
     changed: bool = False
     dry_run: bool = False
     from_: str | None = None
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Result of save_as() for one model: the file that was written (None: nothing changed, or a dry
+    run), which keys are new and which stayed as they were; content: of a dry run, the file."""
+
+    path: str
+    output: str | None
+    changed: bool
+    dry_run: bool
+    keys: tuple[str, ...]
+    kept: tuple[str, ...]
+    content: dict[str, object] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,245 @@
+"""Options of the command as parameters: options.tsv holds all; those that no other test gives."""
+import dataclasses
+import inspect
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import typing
+
+import numpy as np
+import pytest
+
+import libsafetensors as st
+import libsafetensors.lora as lora
+from libsafetensors import _written
+from libsafetensors.numpy import load_file, save_file
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "model.safetensors"
+    rng = np.random.default_rng(1)
+    save_file({"layers.%d.%s" % (i, name): rng.standard_normal((32, 64)).astype(kind)
+               for i in range(12) for name, kind in (("weight", "f4"), ("bias", "f2"))}, path,
+              {"title": "one", "sshs_model_hash": "0" * 64, "modelspec.hash_sha256": "0x" + "1" * 64})
+    return path
+
+
+def test_every_option_has_its_parameter():
+    """Each option of each verb has one row in options.tsv: functions with a parameter that says the
+    same, which a test gives, or why there is none."""
+    rows, untested = {}, set()
+    for line in (ROOT / "tests/python/options.tsv").read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            option, verbs, calls, remark = line.split("\t")
+            assert bool(calls) != bool(remark) or remark.startswith("untested: "), line
+            for verb in verbs.split(","):
+                assert (option, verb) not in rows, line
+                rows[option, verb] = calls.split()
+                untested.update(calls.split() if remark else ())
+    used = set()
+    parts = re.split(r"^### safetensors (\S+)$", (ROOT / "docs" / "cli.md").read_text("utf-8"),
+                     flags=re.MULTILINE)
+    for verb, text in zip(parts[1::2], parts[2::2]):
+        for cell in re.findall(r"^\| ((?:`-[^`]*` ?)+)\|", text, re.MULTILINE):
+            option = re.search("--[a-z0-9-]+", cell)[0]
+            row = (option, verb) if (option, verb) in rows else (option, "*")
+            assert row in rows, "%s %s has no row" % (verb, option)
+            used.add(row)
+    assert used == set(rows)
+    tests = "".join(path.read_text("utf-8") for path in
+                    (ROOT / "tests/python").glob("test_*.py"))
+    for name, parameter in {tuple(call[:-1].split("(")) for calls in rows.values() for call in calls
+                            if call not in untested}:
+        found = st
+        for part in name.split("."):
+            found = getattr(found, part)
+        told = inspect.signature(found).parameters.values()
+        options = next((typing.get_type_hints(one.annotation.__args__[0] if not isinstance(
+            one.annotation, str) else getattr(sys.modules[found.__module__], re.search(
+                r"\[(\w+)\]", one.annotation)[1])) for one in told
+            if one.kind is one.VAR_KEYWORD), {})
+        mine = next((one for one in told if one.name == parameter), None)
+        assert mine or parameter in options, "%s has no %s" % (name, parameter)
+        last = re.escape(name.rpartition(".")[2])
+        if mine and mine.kind is not mine.KEYWORD_ONLY:
+            assert re.search(r"\b%s\(" % last, tests), name
+        else:
+            assert re.search(r"(\b|\")%s(=|\": )" % parameter, tests), "%s of %s is not tested" % (
+                parameter, name)
+
+
+def test_save_as(model, tmp_path):
+    facts = json.loads((ROOT / "docs/schema/info.json").read_text("utf-8"))["$defs"]["saved"]
+    assert {one.name for one in dataclasses.fields(_written.Saved)} == {
+        "path", *facts["properties"]} - {"as"}
+    beside = tmp_path / "model.civitai.info"
+    planned, = st.save_as(model, "civitai", min_trust=0, dry_run=True)
+    assert planned.content and planned.dry_run and not beside.exists()
+    done, = st.save_as(model, "civitai", min_trust=0)
+    assert done.changed and done.output == str(beside) and "model" in done.keys
+    assert json.loads(beside.read_text()).keys() >= planned.content.keys()
+    held = beside.read_bytes()
+    again, = st.save_as([tmp_path], "civitai", min_trust=0, recursive=True, where="kind=unknown")
+    assert not again.changed and beside.read_bytes() == held
+    beside.write_text("{}")
+    assert st.save_as(model, "civitai", min_trust=0, force=True)[0].changed
+    with pytest.raises(FileNotFoundError):
+        st.save_as(tmp_path / "nope", "civitai")
+    with pytest.raises(ValueError):
+        st.save_as(model, "nobody")
+
+
+def test_digests_of_infos(model, tmp_path):
+    assert st.infos(model, hash="sha256", cache=tmp_path / "digests")
+    assert (tmp_path / "digests").exists()
+    told, = st.infos(model, hash=["sha256", "crc32"], verify=True, threads=1)
+    assert told["hashes"]["computed"]["sha256"] == st.hash(model)["computed"]["sha256"]
+    assert "crc32" in told["hashes"]["computed"]
+    assert [one["recorded"] for one in told["hashes"]["mismatches"]]
+    assert st.infos(model)[0]["hashes"]["computed"] == {}
+    with pytest.raises(ValueError):
+        st.infos(model, hash="nope")
+
+
+def test_diff_of_some_and_of_values(model, tmp_path):
+    other = tmp_path / "other.safetensors"
+    save_file({**load_file(model), "layers.3.bias": np.zeros(3, "f2")}, other)
+    assert not st.diff(model, other, metadata=False)["same"]
+    assert st.diff(model, other, metadata=False, exclude=["layers.3.*"])["same"]
+    told = st.diff(model, other, metadata=False, match="layers.[2-4].bias", atol=0.5)
+    assert type(told).__name__ == "Diff" and told["summary"]["tensors"] == 3
+    assert [one["name"] for one in told["changed"]] == ["layers.3.bias"]
+    st.quantize(model, tmp_path / "q.safetensors", "fp8", only="layers.1.weight", from_quantised=True)
+    found = st.diff(tmp_path / "q.safetensors", model, metadata=False, values=True, header=True)
+    assert {one["name"] for one in found["changed"]} <= {
+        "layers.%d.weight" % i for i in range(12)} and not found["added"]
+    with pytest.raises(FileNotFoundError):
+        st.diff(model, tmp_path / "nope", values=True)
+
+
+def test_scaled_tensors_are_cast_if_told_so(tmp_path):
+    path = tmp_path / "q.safetensors"
+    save_file({"a.weight": np.ones((4, 4), "f2"), "a.weight_scale_inv": np.ones((1, 1), "f4"),
+               "b": np.ones(3, "f2")}, path)
+    st.convert(path, tmp_path / "some.safetensors", "F32")
+    st.convert(path, tmp_path / "all.safetensors", "F16", overrule_scales=True)
+    assert load_file(tmp_path / "some.safetensors")["b"].dtype == np.float32
+    assert load_file(tmp_path / "all.safetensors")["a.weight_scale_inv"].dtype == np.float16
+
+
+def test_ranks_of_convolutions(tmp_path):
+    rng = np.random.default_rng(2)
+    base = {"model.diffusion_model.input_blocks.1.0.in_layers.2.weight":
+            rng.standard_normal((16, 8, 3, 3)).astype("f4")}
+    name = "lora_unet_input_blocks_1_0_in_layers_2.lora_"
+    save_file(base, tmp_path / "base.safetensors")
+    save_file({key: value + rng.standard_normal(value.shape).astype("f4")
+               for key, value in base.items()}, tmp_path / "tuned.safetensors")
+    save_file({name + "up.weight": rng.standard_normal((16, 8, 1, 1)).astype("f4"),
+               name + "down.weight": rng.standard_normal((8, 8, 3, 3)).astype("f4")},
+              tmp_path / "a.safetensors")
+    source, out = tmp_path / "a.safetensors", tmp_path / "out.safetensors"
+    for make in (lambda: lora.resize(source, out, rank=6, conv_rank=3, overwrite=True),
+                 lambda: lora.stack([source, source], out, rank=6, conv_rank=3, overwrite=True),
+                 lambda: lora.extract(tmp_path / "tuned.safetensors", tmp_path / "base.safetensors",
+                                      out, rank=6, conv_rank=3, min_diff=0.1, overwrite=True)):
+        make()
+        assert {one["rank"] for one in lora.info(out)["modules"]} == {3}
+    with pytest.raises(st.SafetensorError):  # no layer differs by so much
+        lora.extract(tmp_path / "tuned.safetensors", tmp_path / "base.safetensors", out, rank=6,
+                     min_diff=1e6, overwrite=True)
+
+
+def test_models_that_lack_a_tensor(model, tmp_path):
+    tensors = load_file(model)
+    tensors.pop("layers.3.bias")
+    save_file(tensors, tmp_path / "less.safetensors")
+    out = tmp_path / "out.safetensors"
+    with pytest.raises(st.SafetensorError):
+        st.merge_models([model, tmp_path / "less.safetensors"], out)
+    st.merge_models([model, tmp_path / "less.safetensors"], out, ignore_missing=True)
+    assert out.exists()
+
+
+def test_records_of_the_user(tmp_path, monkeypatch):
+    folder = tmp_path / "config/safetensors/records"
+    folder.mkdir(parents=True)
+    (folder / "mine.txt").write_text('model mine "Mine"\n    tensors diffusion_model 90\n        x.y\n')
+    for variable in ("XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(variable, str(tmp_path / "config"))
+    save_file({"x.y": np.ones(2, "f4")}, tmp_path / "a.safetensors")
+    for known in (True, False):
+        told, = st.infos(tmp_path / "a.safetensors", user_records=known)
+        assert (told["model"]["architecture"] is not None) == known
+
+
+def test_quantised_and_sparse_tensors_of_torch(tmp_path):
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "m.pt"
+    torch.save({"a": {"b": torch.eye(3).to_sparse()}}, path)
+    with pytest.raises((TypeError, ValueError, st.SafetensorError)):
+        st.open_import(path)
+    with st.open_import(path, sparse="dense", separator="/") as file:
+        assert (file.numpy()["a/b"] == np.eye(3)).all()
+    torch.save({"q": torch.quantize_per_tensor(torch.ones(3), 0.5, 1, torch.qint8)}, path)
+    with st.open_import(path, quantised="values") as file:
+        assert (file.numpy()["q"] == 1).all()
+    with st.open_import(path, quantised="parts") as file:
+        assert len(file.numpy()) > 1
+
+
+# ── Leaks ──
+
+LEAKS = """if True:
+    import pathlib, resource, sys
+    import numpy as np
+    import libsafetensors as st
+    from libsafetensors import lora
+    from libsafetensors.numpy import save_file
+    folder = pathlib.Path(sys.argv[1])
+    path, other = folder / "a.safetensors", folder / "b.safetensors"
+    save_file({"x": np.ones((4, 6), "f4"), "y": np.ones(3, "f2")}, path)
+    save_file({"n.lora_up.weight": np.ones((4, 2), "f4"),
+               "n.lora_down.weight": np.ones((2, 4), "f4")}, other)
+    file, handle = st.open(path, mode="copy"), st.safe_open(path, "np")
+    def wrong():
+        try:
+            st.rename(path, {"nope": "x"})
+        except st.TensorNotFoundError:
+            pass
+    calls = {
+        "split": lambda: st.split(path, folder / "o", count=2, dry_run=True),
+        "merge": lambda: st.merge([path, other], folder / "o.safetensors", dry_run=True),
+        "select": lambda: st.select(path, folder / "o.safetensors", keep="x", dry_run=True),
+        "rename": lambda: st.rename(path, str.upper, dry_run=True),
+        "wrong": wrong,
+        "fits": lambda: st.fits(path, other),
+        "info": lambda: st.info(other),
+        "diff": lambda: st.diff(path, other),
+        "lora.info": lambda: lora.info(other),
+        "columns": lambda: file["x"][:, 1:3].numpy(),
+        "get_slice": lambda: handle.get_slice("x")[1:, ::2],
+        "rows": lambda: file["x"][[0, 2]].numpy(),
+        "html": lambda: file._repr_html_(),
+    }
+    call = calls[sys.argv[2]]
+    for _ in range(1000):
+        call()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(10000):
+        call()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the resource module is of POSIX")
+@pytest.mark.parametrize("name", re.findall(r'^        "([\w.]+)": ', LEAKS, re.MULTILINE))
+def test_ten_thousand_calls_leak_nothing(tmp_path, name):
+    done = subprocess.run([sys.executable, "-c", LEAKS, str(tmp_path), name], capture_output=True,
+                          text=True, check=True)
+    assert int(done.stdout) < 1024  # KiB: less than a tenth of a byte for each call and object

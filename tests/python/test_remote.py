@@ -168,6 +168,14 @@ def test_a_repository_is_a_folder(hub, folder):
         libsafetensors.open("hf://ns/m/none.safetensors")
 
 
+def test_info_of_a_repository_of_several_models_runs_no_command(hub, monkeypatch):
+    data = libsafetensors.numpy.save(arrays())
+    hub.add("ns/two", {"a.safetensors": data, "b.safetensors": data})
+    monkeypatch.setattr("libsafetensors._command.run", lambda *_: pytest.fail("it was run"))
+    with pytest.raises(OSError):
+        libsafetensors.info("hf://ns/two")
+
+
 def test_adapters_have_their_configuration(hub, tmp_path):
     """PEFT's beside its file, of a repository and of a URL as in a folder; what is told counts."""
     here = tmp_path / "peft"

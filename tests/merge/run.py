@@ -488,6 +488,35 @@ def same_bytes(folder):
     check(done.returncode == 1 and "s2.safetensors" in done.stderr, "replay", done.stderr)
 
 
+def replays_of_others(folder):
+    """A recipe that does not make the file whose header has it is refused, and nothing is left."""
+    paths = [os.path.join(folder, "o%d.safetensors" % i) for i in range(2)]
+    for i, path in enumerate(paths):
+        write_plain(path, {"w": single(np.arange(5000) * (i + 1.0)), "x": single(np.ones(3))})
+    made, other, out = (os.path.join(folder, name) for name in
+                        ("made.safetensors", "other.safetensors", "never.safetensors"))
+    run("--method", "linear", paths[0] + ":0.75", paths[1] + ":0.25", "-o", made, "--force")
+    kept, notes = read_plain(made)
+    recipe = json.loads(notes["sft_merge"])
+    recipe["models"][0]["parameters"]["weight"] = 0.7
+    w = np.frombuffer(kept["w"][2], "<f4").copy()
+    w[4999] = np.nextafter(w[4999], np.float32(0))
+    for metadata, tensors, words in (
+            (json.dumps(recipe), kept, "other values"),
+            (notes["sft_merge"], dict(kept, w=single(w)), "other values"),
+            (notes["sft_merge"], dict(kept, w=single(w[:4999])), "shape"),
+            (notes["sft_merge"], dict(kept, y=single(w)), "others"),
+            (notes["sft_merge"], {"w": kept["w"], "y": kept["x"]}, "none")):
+        write_plain(other, tensors, {"sft_merge": metadata})
+        done = run("--replay", other, *paths, "-o", out)
+        check(done.returncode == 1 and words in done.stderr and other in done.stderr
+              and not os.path.exists(out), "a replay of another", words + ": " + done.stderr)
+    write_plain(other, kept, {"sft_merge": notes["sft_merge"], "title": "edited"})
+    done = run("--replay", other, *paths, "-o", made, "--force")
+    check(done.returncode == 0 and read_plain(made) == (kept, notes), "a replay of one edited",
+          done.stderr)
+
+
 # ── Layouts ──
 
 def recorded(folder):
@@ -938,6 +967,7 @@ def main():
             slices(folder)
             whole_model(folder)
             recorded(folder)
+            replays_of_others(folder)
             refused(folder)
             exchanged(folder)
             cancelled(folder)

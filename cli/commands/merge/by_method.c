@@ -238,7 +238,8 @@ static sft_code merge_all(merge_run *run, char **operands, size_t count, sft_err
     if (!code) code = take_merged(run, err);
     if (code) return code;
     tell_notes(run);
-    code = write_merged(run, err);
+    code = merge_compared(run, err);
+    if (!code) code = write_merged(run, err);
     if (!code) say_merged(run);
     size_t who = code ? sfti_merged_blames(run->merged) : SIZE_MAX;
     if (code == SFT_CANCELLED && run->change.code) {
@@ -247,6 +248,7 @@ static sft_code merge_all(merge_run *run, char **operands, size_t count, sft_err
         *err = run->change;
     }
     if (who != SIZE_MAX) run->blame = run->inputs[who].path;
+    if (run->unlike) run->blame = run->c->set.replay;
     return code;
 }
 
@@ -275,6 +277,7 @@ void merge_by_method(cli *c, char **operands, size_t count) {
     if (code) fail(&run, &err);
     sfti_merge_hash_stop(&run.hashing);
     sfti_merged_free(run.merged);
+    sft_set_close(run.replayed);
     for (size_t i = 0; run.inputs && i < run.recipe.count; i++) {
         bool own = run.parts.set_count == 0 || run.inputs[i].set != run.parts.sets[0];
         if (own) sft_set_close(run.inputs[i].set);

@@ -35,6 +35,8 @@ typedef struct merge_run {
     sfti_merge_origin origins[SFTI_MERGE_MODELS];
     sfti_merge_hashing hashing; /* while the result is written, if it is started */
     sfti_merge_record records[2]; /* as it was begun, and as it ends */
+    sft_set *replayed;        /* the model of which a replay takes the recipe, or NULL */
+    bool unlike;              /* that recipe does not make it */
 } merge_run;
 
 /* merge --method, --recipe, --replay. */
@@ -54,5 +56,8 @@ sft_code merge_record(merge_run *run, bool one_file, sft_error *err);
 sft_code merge_record_end(merge_run *run, sft_error *err);
 /* Takes the recipe of --replay, and finds its models among the operands. */
 sft_code merge_replay(merge_run *run, char **operands, size_t count, sft_error *err);
+/* Of a replay: parts that are read fail where they are not those of the model replayed. The data
+ * of one on a server are not fetched for that. */
+sft_code merge_compared(merge_run *run, sft_error *err);
 
 #endif

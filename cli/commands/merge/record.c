@@ -1,6 +1,7 @@
 /* The header of a merge: how it was made, so that it can be made again. */
 #include "commands/merge/merge.h"
 #include "safetensors_hash.h"
+#include "safetensors_io.h"
 #include "support/files.h"
 #include "support/hints.h"
 #include "support/models.h"
@@ -107,7 +108,7 @@ static sft_code take_recipe(merge_run *run, sft_error *err) {
     if (!code && !copy) code = sfti_fail_memory(err, text.len);
     if (!code)
         code = sfti_merge_recipe_read((sft_span){ copy, text.len }, &run->arena, &run->recipe, err);
-    sft_set_close(set);
+    run->replayed = set;
     cli_inputs_free(&inputs);
     return code;
 }
@@ -158,4 +159,83 @@ sft_code merge_replay(merge_run *run, char **operands, size_t count, sft_error *
         if (!run->inputs[i].content) code = lacks_input(run, i, err);
     if (code) run->recipe.count = 0; /* none is open */
     return code;
+}
+
+/* ── Of a replay: the tensors that are made beside those that the recipe is of ── */
+
+#define AGAIN_PIECE 8192
+
+typedef struct again_part {
+    merge_run *run;
+    sft_part made;
+    sft_source is; /* borrowed: of the file replayed, or nothing of one on a server */
+    uint64_t begin;
+    sft_source source;
+} again_part;
+
+static sft_code again_unlike(merge_run *run, sft_span name, const char *what, sft_error *err) {
+    run->unlike = true;
+    return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name, "expected the recipe "
+                            "in the header to make the tensors of the file, found %s: one of the "
+                            "two was changed", what);
+}
+
+static sft_code again_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                           sft_error *err) {
+    const again_part *a = ctx;
+    unsigned char piece[AGAIN_PIECE];
+    sft_code code = sft_source_read(a->made.source, a->made.begin + offset, into, len, got, err);
+    for (size_t done = 0, n = 0; !code && a->is.vtable && done < *got; done += n) {
+        size_t most = *got - done < sizeof piece ? *got - done : sizeof piece;
+        code = sft_source_read(&a->is, a->begin + offset + done, piece, most, &n, err);
+        if (!code && (n == 0 || memcmp(piece, (char *)into + done, n) != 0))
+            code = again_unlike(a->run, a->made.spec.name, "other values", err);
+    }
+    return code;
+}
+
+static void again_expect(void *ctx, const sft_run *runs, size_t count) {
+    const again_part *a = ctx;
+    for (size_t i = 0; i < count; i++) {
+        sft_run run = { a->made.begin + runs[i].offset, runs[i].len };
+        sft_source_expect(a->made.source, &run, 1);
+    }
+}
+
+static uint32_t again_mode(void *ctx) {
+    const again_part *a = ctx;
+    return sft_source_mode(a->made.source);
+}
+
+sft_code merge_compared(merge_run *run, sft_error *err) {
+    static const sft_source_vtable again_vtable = {
+        sizeof(sft_source_vtable), again_read, NULL, again_expect, again_mode
+    };
+    cli_parts *p = &run->parts;
+    const sft_set *set = run->replayed;
+    if (!set) return SFT_OK;
+    size_t shards = sft_set_shard_count(set);
+    again_part *list = sfti_arena_array(&p->arena, p->count, sizeof *list);
+    sft_source *sources = sfti_arena_array(&p->arena, shards, sizeof *sources);
+    if (!list || !sources) return sfti_fail_memory(err, p->count * sizeof *list);
+    for (size_t i = 0; i < shards; i++) sources[i] = sft_file_source(sft_set_shard_at(set, i));
+    run->blame = run->c->set.replay;
+    if (p->count != sft_set_tensor_count(set))
+        return again_unlike(run, (sft_span){ NULL, 0 }, "others", err);
+    for (size_t i = 0; i < p->count; i++) {
+        size_t shard = 0;
+        const sft_spec *spec = &p->parts[i].spec;
+        const sft_tensor *is = sft_set_find(set, spec->name, &shard);
+        if (!is || is->dtype != spec->dtype || is->rank != spec->rank
+            || (is->rank && memcmp(is->shape, spec->shape, is->rank * sizeof *is->shape) != 0))
+            return again_unlike(run, spec->name, is ? "another shape or dtype" : "none", err);
+        again_part *a = &list[i];
+        *a = (again_part){ .run = run, .made = p->parts[i] };
+        if (!cli_is_remote(run->c, run->c->set.replay)) a->is = sources[shard];
+        a->begin = is->offset;
+        a->source = (sft_source){ a, &again_vtable, cli_spec_bytes(spec), NULL, true };
+        p->parts[i].source = &a->source;
+        p->parts[i].begin = 0;
+    }
+    return SFT_OK;
 }

@@ -7,6 +7,7 @@
 #                            and a failing system, also under ASan
 #   make python              the package, built into build/venv with what its tests need
 #   make asan msan tsan m32 s390x aarch64   the tests under sanitizers and on other machines
+#   make zig                 suites of labels and values on the command as releases have it
 #   make kill                thousands of runs of commands that are killed while they write
 #   make writers             a minute of processes that append to one dataset at once
 #   make fuzz [SECONDS=600]  fuzz harnesses and the comparison with the official package
@@ -67,7 +68,7 @@ DESTDIR ?=
 BUNDLE := $(if $(filter command line,$(origin NAME)),$(NAME),safetensors)
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
-.PHONY: windows all demo screenshots build check test python tsan-python bench-python bench-eager bench-dataset bench-loaders asan msan tsan m32 s390x aarch64 conformance kill \
+.PHONY: windows all demo screenshots build check test python tsan-python bench-python bench-eager bench-dataset bench-loaders asan msan tsan m32 s390x aarch64 zig conformance kill \
         writers fuzz bench release-rehearsal figures coverage install bundle clean setup-build setup-test setup-bench setup-cross setup-windows \
         setup-abi abi abi-baseline \
         deb deb-test dist dist-test manifests test-packages \
@@ -191,6 +192,10 @@ m32 s390x: setup-build setup-test setup-cross
 
 aarch64: setup-build setup-test setup-cross
 	@tools/cmocka.sh build/cmocka-aarch64 aarch64-linux-gnu-gcc
+	@tools/python.sh tests/run.py $@
+
+zig: build setup-test
+	@tools/zig_env.sh
 	@tools/python.sh tests/run.py $@
 
 conformance: build

@@ -56,6 +56,8 @@ TARGETS = {
         "SFT_EMULATE": "qemu-aarch64 -L /usr/aarch64-linux-gnu"}),
     "windows": ("windows", "build/mingw", "all tests", WINE),
     "long": ("release", "build", "all tests", {}),  # of which `test` has a part
+    # what releases are made by, on Linux
+    "zig": ("zig-linux", "build/zig-linux", "safetensors_command", {}),
 }
 
 # The environment with this clone's package: tools/venv.sh, which `make python` runs too.
@@ -78,7 +80,7 @@ LONGEST = ("cli", "unit", "info", "stats", "import")
 PARALLEL = {"tools/venv.sh", VENV, "tools/spark_env.sh", SPARK, "tools/engines_env.sh", ENGINES,
             "tools/browser_env.sh", BROWSER}
 # So do these, for the two to end at the same time.
-SECOND = {"convert", "import-hostile", "mutate", "schema"}
+SECOND = {"convert", "import-hostile", "mutate", "schema", "zig"}
 SAYING = threading.Lock()
 RUNNING = set()
 
@@ -111,7 +113,7 @@ SUITES = [
     ("cli", "check test asan coverage windows", 600, [PY, "tests/cli/run.py"],
      "tests/cli/run.py"),
     ("cold", "test", 600, [PY, "tests/cold.py"], "tests/cold.py"),
-    ("info", "check test asan coverage", 600, [PY, "tests/info/run.py"], "tests/info/run.py"),
+    ("info", "check test asan coverage zig", 600, [PY, "tests/info/run.py"], "tests/info/run.py"),
     ("zoo", "test", 600, [PY, "tests/zoo/run.py"], "tests/zoo/run.py"),
     ("online", "test asan coverage", 600, [PY, "tests/online/run.py"], "tests/online/run.py"),
     ("remote", "check test asan tsan coverage", 600, [PY, "tests/remote/run.py"],
@@ -127,6 +129,9 @@ SUITES = [
     ("cpp-long", "long", 600, [PY, "tests/cpp/run.py", "--all"], "tests/cpp/run.py"),
     ("install", "test", 600, [PY, "tests/install/run.py"], "tests/install/run.py"),
     ("packaging", "test", 600, [PY, "tests/packaging/run.py"], "tests/packaging/run.py"),
+    ("same", "zig", 600,
+     [PY, "tools/same.py", "build/safetensors", "{build}/safetensors", "info --json", "ls --json",
+      "check", "lora info --json", "hash"], "tools/same.py"),
     ("warnings", "long", 900, [PY, "tests/no_warnings.py"], "tests/no_warnings.py"),
     ("faults", "test long asan coverage windows", 600, [PY, "tests/unit.py", "faults"],
      "tests/faults/CMakeLists.txt"),
@@ -164,11 +169,11 @@ SUITES = [
     ("stats", "check test", 600, [PY, "tests/compat/stats.py"], "tests/compat/stats.py"),
     ("model-page", "test", 600, [PY, "tests/compat/model_page.py"],
      "tests/compat/model_page.py"),
-    ("dequantize", "test coverage", 600, [PY, "tests/compat/dequantize.py"],
+    ("dequantize", "test coverage zig", 600, [PY, "tests/compat/dequantize.py"],
      "tests/compat/dequantize.py"),
-    ("quant", "check test asan coverage", 600, [PY, "tests/quant/run.py"], "tests/quant/run.py"),
-    ("adapter", "check test asan coverage", 600, [PY, "tests/adapter/run.py"], "tests/adapter/run.py"),
-    ("adapter-quantised", "test asan coverage", 600, [PY, "tests/adapter/quantised.py"],
+    ("quant", "check test asan coverage zig", 600, [PY, "tests/quant/run.py"], "tests/quant/run.py"),
+    ("adapter", "check test asan coverage zig", 600, [PY, "tests/adapter/run.py"], "tests/adapter/run.py"),
+    ("adapter-quantised", "test asan coverage zig", 600, [PY, "tests/adapter/quantised.py"],
      "tests/adapter/quantised.py"),
     ("adapter-options", "test asan coverage", 600, [PY, "tests/adapter/options.py"],
      "tests/adapter/options.py"),
@@ -177,12 +182,12 @@ SUITES = [
     ("adapter-grid", "test", 600, [PY, "tests/adapter/grid.py"], "tests/adapter/grid.py"),
     ("adapter-differential-long", "long", 1800,
      [PY, "tests/adapter/differential.py", "20000", "1000"], "tests/adapter/differential.py"),
-    ("merge", "test asan m32 s390x coverage", 600, [PY, "tests/merge/run.py"], "tests/merge/run.py"),
+    ("merge", "test asan tsan m32 s390x coverage zig", 600, [PY, "tests/merge/run.py"], "tests/merge/run.py"),
     ("adapter-names", "test", 600, [PY, "tests/adapter/names.py"], "tests/adapter/names.py"),
-    ("adapter-fused", "test asan coverage", 600, [PY, "tests/adapter/fused.py"], "tests/adapter/fused.py"),
-    ("adapter-factors", "test asan coverage", 600, [PY, "tests/adapter/factors.py"],
+    ("adapter-fused", "test asan coverage zig", 600, [PY, "tests/adapter/fused.py"], "tests/adapter/fused.py"),
+    ("adapter-factors", "test asan coverage zig", 600, [PY, "tests/adapter/factors.py"],
      "tests/adapter/factors.py"),
-    ("layout", "check test asan coverage", 600, [PY, "tests/layout/run.py"], "tests/layout/run.py"),
+    ("layout", "check test asan coverage zig", 600, [PY, "tests/layout/run.py"], "tests/layout/run.py"),
     ("layout-zoo", "test", 900, [PY, "tests/layout/zoo.py"], "tests/layout/zoo.py"),
     ("adapter-hostile", "test asan coverage", 600, [PY, "tests/adapter/hostile.py"],
      "tests/adapter/hostile.py"),
@@ -235,6 +240,8 @@ SUITES = [
      "tests/compat/official_suite.py"),
     ("mutate", "test", 600, [PY, "tests/mutate.py"], "tests/mutate.py"),
     ("asan", "test", 1200, [PY, "tests/run.py", "asan-short"], "tests/run.py"),
+    ("zig-env", "long", 1200, ["tools/zig_env.sh", "--count"], "tools/zig_env.sh"),
+    ("zig", "long", 1800, [PY, "tests/run.py", "zig"], "tests/run.py"),
 ]
 
 SLOWER = 10

@@ -56,7 +56,7 @@ sft_code merge_record(merge_run *run, bool one_file, sft_error *err);
 sft_code merge_record_end(merge_run *run, sft_error *err);
 /* Takes the recipe of --replay, and finds its models among the operands. */
 sft_code merge_replay(merge_run *run, char **operands, size_t count, sft_error *err);
-/* Of a replay: parts that are read fail where they are not those of the model replayed. The data
+/* In a replay, parts that are read fail where they are not those of the model replayed. The data
  * of one on a server are not fetched for that. */
 sft_code merge_compared(merge_run *run, sft_error *err);
 

@@ -73,6 +73,14 @@ bool sfti_arrow_row_null(const sfti_arrow_type *type, const struct ArrowArray *a
 bool sfti_arrow_bytes(const sfti_arrow_type *type, const struct ArrowArray *array, uint64_t i,
                       sft_span *out);
 
+/* Rows of text, bytes, or lists of numbers that lie one behind the other in Arrow's memory: whether
+ * the type has such, and of `most` rows from row `first` on, none of them null, the first so many.
+ * Appends to `ends` where each ends, in elements after `from`, in the byte order of files. *rows 0:
+ * the first one is none, or breaks a rule. False when out of memory. */
+bool sfti_arrow_has_runs(const sfti_arrow_type *type);
+bool sfti_arrow_run(const sfti_arrow_type *type, const struct ArrowArray *array, uint64_t first,
+                    uint64_t most, uint64_t from, sft_buffer *ends, uint64_t *rows, sft_span *out);
+
 /* What list i has: [*begin, *end) of the child. SFT_ROW_NULL, SFT_BAD_ARGUMENT. */
 sft_code sfti_arrow_list_range(const sfti_arrow_list *list, const struct ArrowArray *array,
                                uint64_t i, uint64_t *begin, uint64_t *end, sft_error *err);

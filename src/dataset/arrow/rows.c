@@ -1,5 +1,6 @@
 /* Elements of rows out of Arrow's arrays. Tests: test_dataset_arrow.c. */
 #include "base/checked.h"
+#include "base/endian.h"
 #include "base/error.h"
 #include "dataset/arrow/arrow.h"
 
@@ -338,6 +339,49 @@ static sft_code leaf_gather(const sfti_arrow_type *type, const struct ArrowArray
     leaf_turn(type, to, end - begin);
     buffer->len += (size_t)bytes;
     return SFT_OK;
+}
+
+/* ── Runs of rows that differ in length ── */
+
+bool sfti_arrow_has_runs(const sfti_arrow_type *type) {
+    if (type->dictionary) return false;
+    if (type->leaf == SFTI_LEAF_BYTES) return type->depth == 0 && type->width != SFTI_ARROW_VIEW;
+    return type->depth == 1 && !type->list[0].fixed && !type->list[0].view && leaf_dense(type) &&
+           !type->opaque && !leaf_turns(type);
+}
+
+bool sfti_arrow_run(const sfti_arrow_type *type, const struct ArrowArray *array, uint64_t first,
+                    uint64_t most, uint64_t from, sft_buffer *ends, uint64_t *rows, sft_span *out) {
+    const bool bytes = type->leaf == SFTI_LEAF_BYTES;
+    const bool wide = bytes ? type->width == SFTI_ARROW_64 : type->list[0].large;
+    const uint64_t at = rows_place(array, first), each = bytes ? 1 : type->bytes;
+    uint64_t count = 0, need;
+    *rows = 0;
+    if (first >= (uint64_t)array->length || most > (uint64_t)array->length - first) return true;
+    if (!sfti_mul(most, 8, &need) || !sfti_fits_size(need) ||
+        !sfti_buffer_reserve(ends, (size_t)need))
+        return false;
+
+    const struct ArrowArray *values = bytes ? NULL : array->children[0];
+    const char *base = bytes ? array->buffers[2] : leaf_base(type, values, 0);
+    const int64_t begin = rows_offset(array->buffers[1], wide, at);
+    int64_t limit = from < INT64_MAX ? INT64_MAX - (int64_t)from : 0; /* of ends: no overflow */
+    if (!base) limit = begin;
+    if (values && values->length < limit) limit = values->length;
+    if (begin < 0 || begin > limit || (values && rows_valid(values))) return true;
+    char *to = ends->data + ends->len;
+    int64_t end = begin;
+    for (; count < most; count++) {
+        const int64_t next = rows_offset(array->buffers[1], wide, at + count + 1);
+        if (next < end || next > limit) break;
+        sfti_put_u64(to + 8 * count, from + (uint64_t)(next - begin));
+        end = next;
+    }
+    ends->len += (size_t)count * 8;
+    *rows = count;
+    *out = (sft_span){ base ? base + (uint64_t)begin * each : "",
+                       (size_t)((uint64_t)(end - begin) * each) };
+    return true;
 }
 
 /* ── A row whose inner lists do not lie one behind the other ── */

@@ -89,28 +89,43 @@ static sft_code value_first(shard_column *c, const shard_value *v, sft_error *er
     return sfti_shard_agrees(c, c->dtype, c->rank, c->shape + 1, err);
 }
 
+static bool gather_begin_ends(shard_column *c) {
+    static const char zero[8] = { 0 };
+    return c->ends.len || sfti_buffer_put(&c->ends, zero, 8);
+}
+
+/* Marks the next rows as null or not. The first null finds the rows before it without a mark. */
+static bool gather_mark(shard_column *c, uint64_t rows, bool null) {
+    const uint64_t before = c->rows - c->valid.len;
+    uint64_t more;
+    if (!null && c->valid.len == 0) return true;
+    if (!sfti_add(rows, before, &more) || !sfti_fits_size(more) ||
+        !sfti_buffer_reserve(&c->valid, (size_t)more))
+        return false;
+    char *to = c->valid.data + c->valid.len;
+    if (before) memset(to, 1, (size_t)before);
+    if (rows) memset(to + before, !null, (size_t)rows);
+    c->valid.len += (size_t)more;
+    return true;
+}
+
 /* Counts rows with so many elements each, or null ones. */
 static sft_code gather_count(shard_column *c, uint64_t rows, uint64_t elements, bool null,
                              sft_error *err) {
-    char end[8] = { 0 };
-    const char valid = !null;
-    const bool listed = c->listed || c->chained;
-    bool memory = true;
-    if (listed && c->ends.len == 0) memory = sfti_buffer_put(&c->ends, end, 8);
-    for (uint64_t i = 0; memory && listed && i < rows; i++) {
-        uint64_t at = sfti_gather_end_of(c, c->rows + i);
-        if (!sfti_add(at, elements, &at)) return sfti_ds_overflow("a batch", err);
-        sfti_put_u64(end, at);
-        memory = sfti_buffer_put(&c->ends, end, 8);
+    if (c->listed || c->chained) {
+        uint64_t bytes, at;
+        if (!sfti_mul(rows, 8, &bytes) || !sfti_fits_size(bytes) || !gather_begin_ends(c) ||
+            !sfti_buffer_reserve(&c->ends, (size_t)bytes))
+            return sfti_fail_memory(err, rows);
+        at = sfti_gather_end_of(c, c->rows);
+        for (uint64_t i = 0; i < rows; i++, c->ends.len += 8) {
+            if (!sfti_add(at, elements, &at)) return sfti_ds_overflow("a batch", err);
+            sfti_put_u64(c->ends.data + c->ends.len, at);
+        }
     }
-    if (null || c->valid.len) { /* the first null finds the rows before it without a mark */
-        for (uint64_t i = c->valid.len; memory && i < c->rows; i++)
-            memory = sfti_buffer_put(&c->valid, "\1", 1);
-        for (uint64_t i = 0; memory && i < rows; i++)
-            memory = sfti_buffer_put(&c->valid, &valid, 1);
-    }
+    if (!gather_mark(c, rows, null)) return sfti_fail_memory(err, rows);
     c->rows += rows;
-    return memory ? SFT_OK : sfti_fail_memory(err, 8 * rows);
+    return SFT_OK;
 }
 
 /* Null rows have no elements, or zeros where the type says how many. */
@@ -133,20 +148,37 @@ static sft_code value_null(sft_shard_writer *w, shard_column *c, sft_error *err)
     return code ? code : gather_count(c, 1, v.elements, true, err);
 }
 
+/* Rows of text, bytes, or lists that already differ in length. *rows 0: none. */
+static sft_code value_run(sft_shard_writer *w, size_t k, shard_held *held, uint64_t i,
+                          uint64_t most, uint64_t *rows, sft_error *err) {
+    shard_column *c = &w->column[k];
+    shard_piece piece;
+    if (!gather_begin_ends(c)) return sfti_fail_memory(err, 8);
+    sft_code code = sfti_shard_run(w, k, held, i, most, sfti_gather_end_of(c, c->rows), &c->ends,
+                                   &piece, rows, err);
+    if (code || !*rows) return code;
+    if (!sfti_pieces_put(&c->pieces, piece, &w->alloc) || !gather_mark(c, *rows, false))
+        return sfti_fail_memory(err, *rows);
+    c->rows += *rows;
+    return SFT_OK;
+}
+
 static sft_code value_bytes(sft_shard_writer *w, size_t k, shard_held *held, uint64_t i,
                             sft_error *err) {
-    static const uint64_t nothing = 0;
     shard_column *c = &w->column[k];
-    shard_value v = { .from = SFT_U8, .rows = 1, .rank = 1, .shape = &nothing };
+    shard_piece piece;
     sft_error inner;
-    sft_code code = c->begun ? SFT_OK : value_first(c, &v, err);
-    if (code) return code;
-    code = sfti_shard_bytes(w, k, held, i, &v.piece, &inner);
+    sft_code code = sfti_shard_bytes(w, k, held, i, &piece, &inner);
     if (code) return gather_fail(w, k, code, &inner, err);
-    if (!sfti_pieces_put(&c->pieces, v.piece, &w->alloc))
-        return sfti_fail_memory(err, sizeof v.piece);
+    if (!sfti_pieces_put(&c->pieces, piece, &w->alloc)) return sfti_fail_memory(err, sizeof piece);
+    return gather_count(c, 1, piece.len, false, err);
+}
+
+static sft_code value_begin_bytes(shard_column *c, sft_error *err) {
+    static const uint64_t nothing = 0;
+    const shard_value v = { .from = SFT_U8, .rows = 1, .rank = 1, .shape = &nothing };
     c->varying = true;
-    return gather_count(c, 1, v.piece.len, false, err);
+    return c->begun ? SFT_OK : value_first(c, &v, err);
 }
 
 /* ── Lists whose rows differ in shape, or have nulls in them ── */
@@ -248,27 +280,34 @@ static sft_code gather_values(sft_shard_writer *w, size_t k, shard_held *held, u
     /* A null of any other column is an error, which reading it raises. */
     bool nulls = c->listed || (c->asked->form != SFTI_FORM_TENSOR && c->asked->has_shape);
     nulls = nulls && (c->type.dictionary || array->null_count != 0);
-    for (uint64_t done = 0, rows = 1; done < count; done += rows) {
-        uint64_t most = count - done < c->ask ? count - done : c->ask, until = 1;
-        sft_code code = SFT_OK;
+    const bool bytes = c->asked->form == SFTI_FORM_BYTES;
+    sft_code code = bytes && count ? value_begin_bytes(c, err) : SFT_OK;
+    for (uint64_t done = 0, rows = 1; !code && done < count; done += rows) {
+        const bool runs = c->runs && c->varying;
+        uint64_t most = count - done, until = 1;
+        if (!runs) most = bytes ? 1 : most < c->ask ? most : c->ask;
         rows = 1;
         if (nulls && sfti_arrow_row_null(&c->type, array, first + done)) {
             code = value_null(w, c, err);
-        } else if (c->asked->form == SFTI_FORM_BYTES) {
-            code = value_bytes(w, k, held, first + done, err);
-        } else {
-            while (nulls && until < most &&
-                   !sfti_arrow_row_null(&c->type, array, first + done + until))
-                until++;
-            if (nulls) most = until;
-            code = value_some(w, k, held, first + done, most, &rows, err);
-            if (!code && c->chained) return gather_lists(w, k, first + done, count - done, err);
-            if (rows < most) c->ask = 2 * rows;
-            else c->ask = most > UINT64_MAX / 2 ? UINT64_MAX : 2 * most;
+            continue;
         }
-        if (code) return code;
+        while (nulls && until < most &&
+               !sfti_arrow_row_null(&c->type, array, first + done + until))
+            until++;
+        if (nulls) most = until;
+        if (runs) code = value_run(w, k, held, first + done, most, &rows, err);
+        if (code || (runs && rows)) continue;
+        if (bytes) {
+            rows = 1;
+            code = value_bytes(w, k, held, first + done, err);
+            continue;
+        }
+        code = value_some(w, k, held, first + done, most, &rows, err);
+        if (!code && c->chained) return gather_lists(w, k, first + done, count - done, err);
+        if (rows < most) c->ask = 2 * rows;
+        else c->ask = most > UINT64_MAX / 2 ? UINT64_MAX : 2 * most;
     }
-    return SFT_OK;
+    return code;
 }
 
 /* ── Structs ── */

@@ -1,4 +1,5 @@
 /* Values of rows, read from a batch. Tests: test_dataset_shards.c. */
+#include "base/endian.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "dataset/write/writer.h"
@@ -124,6 +125,37 @@ sft_code sfti_shard_values(sft_shard_writer *w, size_t k, shard_held *held, uint
     else code = value_array(c, c->array, i, most, &held->loose, out, err);
     if (!code) out->piece = (shard_piece){ held, out->buffer.bytes, out->buffer.at, out->len };
     return code;
+}
+
+/* How many rows of text, from the first on, are UTF-8: all of them together are, and none of them
+ * begins within a character. */
+static uint64_t text_rows(sft_span text, const char *ends, uint64_t from, uint64_t rows) {
+    size_t good = sfti_utf8_check(text.data, text.len);
+    for (uint64_t i = 0; i < rows; i++) {
+        uint64_t end = sfti_get_u64(ends + 8 * i) - from;
+        if (end > good || (end < text.len && ((uint8_t)text.data[end] & 0xC0) == 0x80)) return i;
+    }
+    return rows;
+}
+
+sft_code sfti_shard_run(sft_shard_writer *w, size_t k, shard_held *held, uint64_t i, uint64_t most,
+                        uint64_t from, sft_buffer *ends, shard_piece *out, uint64_t *rows,
+                        sft_error *err) {
+    const shard_column *c = &w->column[k];
+    const size_t mark = ends->len;
+    uint64_t found;
+    sft_span run;
+    if (!sfti_arrow_run(&c->type, c->array, i, most, from, ends, &found, &run))
+        return sfti_fail_memory(err, most);
+    *rows = found;
+    if (c->asked->encoding == SFTI_ENCODING_UTF8 && found)
+        *rows = text_rows(run, ends->data + mark, from, found);
+    if (*rows < found) {
+        ends->len = mark + (size_t)*rows * 8;
+        run.len = *rows ? (size_t)(sfti_get_u64(ends->data + ends->len - 8) - from) : 0;
+    }
+    *out = (shard_piece){ held, run.data, 0, run.len };
+    return SFT_OK;
 }
 
 sft_code sfti_shard_bytes(sft_shard_writer *w, size_t k, shard_held *held, uint64_t i,

@@ -21,6 +21,7 @@ static sft_code open_column(sft_shard_writer *w, shard_column *c, sft_error *err
         code = sft_shape_size(SFT_U8, asked->shape, asked->rank, &c->elements, NULL, err);
     if (!code) code = sfti_arrow_type_read(schema, &w->arena, &c->type, err);
     c->listed = c->listed || (!asked->has_shape && c->type.depth == 1);
+    c->runs = c->listed && sfti_arrow_has_runs(&c->type);
     return code;
 }
 

@@ -74,6 +74,7 @@ typedef struct shard_column {
     uint64_t row_elements, row_bytes; /* as they come */
     shard_pieces pieces;
     bool listed;      /* text, bytes, or lists whose lengths the type leaves open */
+    bool runs;        /* and many of them are read at once: sfti_arrow_run */
     bool varying;     /* listed, and not all rows so far have one length */
     bool padded;      /* rows of padding are rows of it */
     bool chained;     /* an ARRAY whose numbers are gathered in the nodes of its chain */
@@ -171,6 +172,11 @@ sft_code sfti_shard_values(sft_shard_writer *w, size_t k, shard_held *held, uint
 /* Whether rows with this dtype in the file fit the dataset that is appended to. */
 sft_code sfti_shard_agrees(const shard_column *c, sft_dtype dtype, uint32_t rank,
                            const uint64_t *shape, sft_error *err);
+/* As many of `most` rows from row i on, none of them null, as sfti_arrow_run takes; of text, as are
+ * UTF-8. */
+sft_code sfti_shard_run(sft_shard_writer *w, size_t k, shard_held *held, uint64_t i, uint64_t most,
+                        uint64_t from, sft_buffer *ends, shard_piece *out, uint64_t *rows,
+                        sft_error *err);
 /* Row i of text or bytes, which must not be null. The message names no column and row yet. */
 sft_code sfti_shard_bytes(sft_shard_writer *w, size_t k, shard_held *held, uint64_t i,
                           shard_piece *out, sft_error *err);

@@ -43,6 +43,16 @@ static void test_not_text(void **unused) {
     refuse(rows_of(am_make(4, 0, NULL, at, "ab\xc3z!"), 0, 4), SFT_ROW_VALUE,
            "column \"x\", row 2: expected text in UTF-8, found other bytes");
     sft_dataset_options_free(options);
+    OPEN(one_type("u"), "batch_size=4"); /* a character in two rows */
+    static const int32_t within[] = { 0, 1, 3, 4, 5 }, falling[] = { 0, 2, 5, 4, 5 };
+    refuse(rows_of(am_make(4, 0, NULL, within, "ab\xc3\xa9!"), 0, 4), SFT_ROW_VALUE,
+           "column \"x\", row 1: expected text in UTF-8, found other bytes");
+    sft_dataset_options_free(options);
+    OPEN(one_type("u"), "batch_size=4");
+    refuse(rows_of(am_make(4, 0, NULL, falling, "abcde"), 0, 4), SFT_BAD_ARGUMENT,
+           "column \"x\", row 2: expected an array that keeps Arrow's rules, found bytes beyond "
+           "their buffer");
+    sft_dataset_options_free(options);
     OPEN(one_type("z"), "batch_size=4");
     append(rows_of(am_make(4, 0, NULL, at, "ab\xc3z!"), 0, 4));
     close_writer(NULL);

@@ -122,6 +122,142 @@ def test_diff_of_some_and_of_values(model, tmp_path):
         st.diff(model, tmp_path / "nope", values=True)
 
 
+def test_parts(model, tmp_path):
+    save_file({"model.diffusion_model.out.0.weight": np.ones(3, "f2"), "first_stage_model.x": np.ones(2),
+               "model_ema.decay": np.ones((), "f4")}, tmp_path / "sd.safetensors")
+    told = st.parts(tmp_path / "sd.safetensors")
+    assert told.path == str(tmp_path / "sd.safetensors") and told.architecture is None
+    assert {(one.prefix, one.tensors, one.bytes) for one in told.parts} == {
+        ("model.diffusion_model.", 1, 6), ("first_stage_model.", 1, 16), (None, 1, 4)}
+    assert all(re.fullmatch("[0-9a-f]{64}", one.sha256) for one in told.parts if one.prefix)
+    assert st.parts(tmp_path / "sd.safetensors", architecture="sd-1").architecture == "sd-1"
+    with pytest.raises(FileNotFoundError):
+        st.parts(tmp_path / "nope")
+    with pytest.raises((ValueError, st.SafetensorError)):
+        st.parts(model, architecture="nope")
+
+
+def test_a_list_of_hashes(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    other = tmp_path / "other.safetensors"
+    save_file({"x": np.ones(3)}, other)
+    sums = tmp_path / "sums"
+    sums.write_text("%s  model.safetensors\nAUTOV3 (other.safetensors) = %s\n" % (
+        st.hash(model)["computed"]["sha256"], st.hash(other, "autov3")["computed"]["autov3"]))
+    seen = []
+    told = st.verify_hashes(sums, cache=tmp_path / "digests", threads=1, read=True,
+                            progress=lambda done, total: seen.append(done))
+    assert told.agrees and not told.failed and seen
+    assert [(one.path, one.verified[0].algo) for one in told.files] == [
+        ("model.safetensors", "sha256"), ("other.safetensors", "autov3")]
+    save_file({"x": np.zeros(3)}, other)
+    told = st.verify_hashes(sums)
+    assert not told.agrees and [one.verified[0].agrees for one in told.files] == [True, False]
+    sums.write_text("%064d  nope\nrubbish\n" % 0)
+    told = st.verify_hashes(sums)
+    assert not told.agrees and {one.path for one in told.failed} == {"nope", str(sums)}
+    sums.write_text("%08x  model.safetensors\n" % 0)
+    assert st.verify_hashes(sums, algo="crc32").files[0].verified[0].algo == "crc32"
+    with pytest.raises(ValueError):
+        st.verify_hashes(sums, algo="nope")
+    with pytest.raises(FileNotFoundError):
+        st.verify_hashes(tmp_path / "nope")
+
+
+def test_digests_that_are_remembered(model, tmp_path):
+    first = st.hash(model, ["sha256", "crc32"], cache=tmp_path / "digests", threads=1)
+    again = st.hash(model, "sha256,crc32", cache=tmp_path / "digests")
+    assert first["computed"] == again["computed"] == st.hash(model, "sha256,crc32")["computed"]
+    assert again["remembered"] and not first["remembered"]
+    with pytest.raises(FileNotFoundError):
+        st.hash(tmp_path / "nope", cache=tmp_path / "digests")
+
+
+def test_what_fails_beside_the_results_is_told(model, tmp_path):
+    with pytest.warns(RuntimeWarning, match="digests"):
+        told, = st.infos(model, hash="sha256", cache=tmp_path / "nope" / "digests")
+    assert told["hashes"]["computed"]["sha256"]
+
+
+def test_pictures_and_workflows_of_models(tmp_path):
+    path = tmp_path / "m.safetensors"
+    png = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    save_file({"x": np.ones(2)}, path, {"modelspec.thumbnail": png, "workflow": '{"nodes":[]}'})
+    pictures, workflow = tmp_path / "pictures", tmp_path / "w.json"
+    pictures.mkdir()
+    told, = st.infos(path, export_preview=pictures, export_workflow=workflow)
+    assert told["ok"] and [one.name for one in pictures.iterdir()] == ["m.png"]
+    assert workflow.read_text() == '{"nodes":[]}'
+    for options in ({"export_preview": pictures}, {"export_workflow": workflow}):
+        with pytest.raises(FileExistsError, match="already exists") as error:
+            st.infos(path, **options)
+        assert error.value.code == "exists" and "force=True" in error.value.hint
+        assert st.infos(path, force=True, **options)
+    save_file({"x": np.ones(2)}, path)
+    with pytest.raises(FileNotFoundError, match="workflow"):
+        st.infos(path, export_workflow=tmp_path / "v.json")
+    assert not (tmp_path / "v.json").exists()
+
+
+def test_the_layout_of_2022(tmp_path):
+    text = json.dumps({"x": {"dtype": "F16", "shape": [2], "offsets": [0, 4]}}).encode()
+    text = text.replace(b'"F16"', b'"float16"')
+    path = tmp_path / "old.safetensors"
+    path.write_bytes(len(text).to_bytes(8, "little") + text + b"\0\x3c\0\x3c")
+    assert not st.infos(path)[0]["ok"] and st.infos(path, legacy=True)[0]["ok"]
+    assert st.find(path, "old").failed and not st.find(path, "old", legacy=True).failed
+    copy = tmp_path / "copy.safetensors"
+    copy.write_bytes(path.read_bytes())
+    assert len(st.dup([path, copy], legacy=True).groups) == 1
+    copy.unlink()
+    assert st.parts(path, legacy=True).parts[0].tensors == 1
+    with st.open(path, legacy=True) as file:
+        st.select(file, tmp_path / "new.safetensors", keep="x", copy=True)
+    assert load_file(tmp_path / "new.safetensors")["x"].tolist() == [1, 1]
+
+
+def test_a_merge_again(model, tmp_path):
+    other, out = tmp_path / "other.safetensors", tmp_path / "out.safetensors"
+    save_file({name: value * 2 for name, value in load_file(model).items()}, other)
+    done = st.merge_models([model, other], out, weights=[0.3, 0.7])
+    again = tmp_path / "again.safetensors"
+    assert st.merge_models([other, model], again, replay=out, dry_run=True) == done
+    assert not again.exists()
+    assert st.merge_models([other, model], again, replay=out, keep_mtime=True) == done
+    assert again.read_bytes() == out.read_bytes()
+    with pytest.raises(FileExistsError):
+        st.merge_models([other, model], again, replay=out)
+    with pytest.raises(ValueError):
+        st.merge_models([other, model], again, replay=out, method="linear")
+    with pytest.raises(st.SafetensorError):  # it was made by no merge
+        st.merge_models([other, model], again, replay=model, overwrite=True)
+    with pytest.raises((st.SafetensorError, FileNotFoundError, ValueError)):  # another model
+        st.merge_models([out, model], again, replay=out, overwrite=True)
+
+
+def test_integers_that_are_not_the_same(tmp_path):
+    paths = []
+    for number in range(2):
+        paths.append(tmp_path / ("%d.safetensors" % number))
+        save_file({"x": np.ones(2, "f4"), "ids": np.full(3, number)}, paths[-1])
+    done = st.merge_models(paths, tmp_path / "out.safetensors")
+    assert done["unlike"] == 1
+    assert st.merge_models(paths, tmp_path / "again.safetensors",
+                           replay=tmp_path / "out.safetensors") == done
+
+
+def test_singular_values(tmp_path):
+    path = tmp_path / "a.safetensors"
+    up, down = np.eye(6, 2, dtype="f4") * [3, 4], np.eye(2, 5, dtype="f4")
+    save_file({"lora_unet_x.lora_up.weight": up.astype("f4"), "lora_unet_x.lora_down.weight": down}, path)
+    module, = lora.info(path, spectrum=True)["modules"]
+    assert module["spectrum"] == pytest.approx([4, 3])
+    assert module["stable_rank"] == pytest.approx(25 / 16)
+    assert "spectrum" not in lora.info(path)["modules"][0]
+    with pytest.raises(ValueError):
+        lora.info(path, spectrum=True, config=b"{}")
+
+
 def test_scaled_tensors_are_cast_if_told_so(tmp_path):
     path = tmp_path / "q.safetensors"
     save_file({"a.weight": np.ones((4, 4), "f2"), "a.weight_scale_inv": np.ones((1, 1), "f4"),

@@ -85,7 +85,7 @@ def test_signatures_of_c_are_those_of_the_stubs():
     # Every row that takes keywords names them: without, inspect would have raised above.
     assert str(inspect.signature(_core.Writer)) == (
         "(target, tensors=None, metadata=None, *, sync=True, align=8, keep_order=False, "
-        "header_room=0, overwrite=True, link='replace', limit_mode=0)")
+        "header_room=0, overwrite=True, link='replace', limit_mode=0, in_place_unsafe=False)")
     assert str(inspect.signature(_core.File.keys)) == "(self, /, order='offset')"
     for kind in (_core.SafetensorError, _core.TensorNotFoundError):
         assert "--" not in kind.__doc__ and str(inspect.signature(kind)) == "(*args)"

@@ -65,6 +65,48 @@ def test_progress(tmp_path):
             file["f"].stats(3)
 
 
+def test_histograms(tmp_path):
+    random = np.random.default_rng(4)
+    f = random.standard_normal(5000).astype(np.float32)
+    f[:5] = [0, np.nan, -np.inf, 1.0, -2.0]
+    path = save(tmp_path / "m.safetensors", f=f, i=np.array([3, -4, 0, 2**40]), **{"<b>": f[:0]})
+    with libsafetensors.open(path) as file:
+        told = file.stats(histogram=True)
+        assert list(told) == list(file) and repr(told) == "<Stats of 3 tensors>"
+        for name in file:
+            assert told[name] == file[name].stats(histogram=True, threads=1)
+            plain = dict(told[name])
+            bins = plain.pop("histogram")
+            assert file[name].stats() == plain
+            values = file[name].numpy().astype(np.float64)
+            values = values[np.isfinite(values) & (values != 0)]
+            exponents = np.floor(np.log2(np.abs(values)))
+            assert bins == [(int(e), int(((exponents == e) & (values < 0)).sum()),
+                             int(((exponents == e) & (values > 0)).sum()))
+                            for e in np.unique(exponents)]
+        assert told.histogram()[-1] == (40, 0, 1)
+        assert sum(sum(one[1:]) for one in told.histogram()) == 4997 + 3
+        page = told._repr_html_()
+        assert page.count("<svg") == 3 and "<b>" not in page and "&lt;b&gt;" in page  # all, f and i
+        assert "currentColor" in page and "script" not in page
+        assert list(file.stats("[fi]", threads=1)) == ["f", "i"]
+        assert "<svg" not in file.stats()._repr_html_() and file.stats().histogram() == []
+        with pytest.raises(libsafetensors.TensorNotFoundError):
+            file.stats(["nope"])
+        seen = []
+        file.stats(progress=lambda done, total: seen.append((done, total)))
+        assert seen[-1] == (file.nbytes, file.nbytes)
+    with pytest.raises(ValueError):
+        file.stats()
+
+
+def test_statistics_of_values(tmp_path):
+    codes = np.array([[0x38, 0x40], [0xb8, 0x00]], np.uint8)  # 1, 2, -1, 0
+    path = save(tmp_path / "m.safetensors", w=codes, w_scale=np.array([0.5, 4], np.float32))
+    with libsafetensors.open(path, values=True) as file:
+        assert file.stats(histogram=True)["w"]["histogram"] == [(-1, 0, 1), (0, 0, 1), (2, 1, 0)]
+
+
 def test_dequantize(tmp_path):
     codes = np.array([[0x38, 0x40], [0xb8, 0x00]], np.uint8)  # 1, 2, -1, 0
     scale = np.array([0.5, 4], np.float32)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from . import dataset, lora, remote
     from ._aprefetch import aprefetch
     from ._catalog import catalog
-    from ._collection import (clean, dup, find, infos, mv, note, quantize, repair,
-                              save_as, thumbnail, trash)
+    from ._collection import (clean, dup, find, infos, mv, note, online_plan, parts, quantize, repair,
+                              save_as, thumbnail, trash, updates, verify_hashes)
     from ._core import DTYPES, File, Tensor, Writer, build_info, open, release_memory
     from ._install import install, uninstall
     from ._official import (PrefetchLoader, PySafeSlice, TensorMeta, TensorSpec, _safe_open_handle,
@@ -35,10 +35,11 @@ __all__ = [
     "Tensor", "TensorMeta", "TensorNotFoundError", "TensorSpec", "Writer", "__version__",
     "aprefetch", "build_info", "catalog", "check", "clean", "convert", "dequantize", "deserialize", "diff", "dup",
     "edit_metadata", "find", "fits", "hash", "import_model", "info", "infos", "install", "layout", "ls",
-    "merge", "merge_models", "merge_of", "mv", "note", "open", "open_import", "open_set", "put",
+    "merge", "merge_models", "merge_of", "mv", "note", "online_plan", "open", "open_import", "open_set", "parts", "put",
     "quantize", "recognise", "recover", "release_memory", "rename", "rename_tensors", "repair",
     "safe_open", "save_as", "save_sharded", "select", "serialize", "serialize_file",
     "slice_byte_ranges", "split", "thumbnail", "trash", "uninstall",
+    "updates", "verify_hashes",
 ]
 
 # Made or imported on first use: importing the package takes microseconds, importing typing (as
@@ -46,8 +47,8 @@ __all__ = [
 _LAZY = {
     "_aprefetch": ("aprefetch",),
     "_catalog": ("catalog",),
-    "_collection": ("clean", "dup", "find", "infos", "mv", "note", "quantize", "repair",
-                    "save_as", "thumbnail", "trash"),
+    "_collection": ("clean", "dup", "find", "infos", "mv", "note", "online_plan", "parts", "quantize",
+                    "repair", "save_as", "thumbnail", "trash", "updates", "verify_hashes"),
     "_core": ("DTYPES", "File", "Tensor", "Writer", "build_info", "open", "release_memory"),
     "_import": ("Import", "import_model", "open_import", "recognise"),
     "_install": ("install", "uninstall"),

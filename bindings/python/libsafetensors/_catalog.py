@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterable
 
 from ._command import listed, operand, raise_error, run
@@ -13,7 +14,9 @@ __all__ = ["catalog"]
 def catalog(folders: Path | Iterable[Path], output: Path, *, title: str | None = None,
             embed: bool | int | None = None, where: str | Iterable[str] = (),
             hash: str | Iterable[str] | None = None, online: bool = False, model: bool = False,
-            deep: bool = False, values: bool = False, overwrite: bool = False) -> CatalogResult:
+            deep: bool = False, values: bool = False, overwrite: bool = False,
+            cache: Path | None = None, threads: int = 0,
+            civitai_url: str | None = None) -> CatalogResult:
     """Writes an HTML page of the models below folders, to be opened in a browser: it needs no
     server and no network (docs/catalogue.md). Runs the command of this package.
 
@@ -22,7 +25,8 @@ def catalog(folders: Path | Iterable[Path], output: Path, *, title: str | None =
     that they stand for, as of open(). title: of the page. embed: put pictures of
     up to 64 KiB (True), or that many, into the page. where: "kind=adapter" and other conditions
     as for "safetensors find --where". hash: digests to compute, as for hash(); models with the
-    same are marked as copies. online: ask CivitAI about the models, which sends it their digests.
+    same are marked as copies. cache: a file of digests. threads: 0 is one per processor. online: ask
+    CivitAI about the models, which sends it their digests; civitai_url: another server.
     overwrite: replace an existing page, atomically.
 
     Returns the number of "models", how many of these are "unreadable" (they are in the page, with
@@ -40,12 +44,18 @@ def catalog(folders: Path | Iterable[Path], output: Path, *, title: str | None =
     words.extend("--where=%s" % condition for condition in listed(where))
     if hash is not None:
         words.append("--hash=" + ",".join(listed(hash)))
+    if cache is not None:
+        words.append("--cache=" + os.fsdecode(cache))
+    if threads:
+        words.append("--threads=%d" % threads)
+    if civitai_url is not None:
+        words.append("--civitai-url=" + civitai_url)
     for name, given in (("online", online), ("deep", deep), ("values", values),
                         ("force", overwrite)):
         words.extend(["--" + name] * given)
     if model and len(paths) != 1:
         raise ValueError("folders: expected one model, found %d" % len(paths))
-    text, messages = run(words + (["--model=" + paths[0]] if model else ["--", *paths]))
+    text, messages, _ = run(words + (["--model=" + paths[0]] if model else ["--", *paths]))
     results = parse(text)["results"] if text else []
     for result in results:
         if result["ok"] and "models" in result:

@@ -16,12 +16,13 @@ from ._errors import coded
 from ._labels import Info, Infos
 from ._progress import watch
 from ._types import Level, Path, Progress
-from ._written import (Duplicates, Failed, Found, Hit, ModelsFound, Moved, Noted, Quantised,
-                       QuantisedTensor, Repaired, SameModels, Saved, Spared, Thumbnail, Trashed, WrittenFile, Fix,
-                       made)
+from ._written import (Duplicates, Failed, Fix, Found, Hit, ModelsFound, Moved, Noted, OnlinePlan,
+                       Part, Parts, Permission, Quantised, QuantisedTensor, Repaired, SameModels,
+                       Saved, Spared, Thumbnail, Trashed, Updated, Updates, Verified, VerifiedHash,
+                       VerifiedHashes, Version, WrittenFile, made)
 
-__all__ = ["clean", "dup", "find", "infos", "mv", "note", "quantize", "repair",
-           "save_as", "thumbnail", "trash"]
+__all__ = ["clean", "dup", "find", "infos", "mv", "note", "online_plan", "parts", "quantize", "repair",
+           "save_as", "thumbnail", "trash", "updates", "verify_hashes"]
 
 Models = Union[Path, Iterable[Path]]
 _Where = Union[str, Iterable[str]]
@@ -68,7 +69,7 @@ def _there(paths: list[Any]) -> list[str]:
 
 def find(paths: Models, word: str | None = None, *, where: _Where = (), fits: Path | None = None,
          all: bool = False, compute: bool = False, cache: Path | None = None, threads: int = 0,
-         recursive: bool = False, level: Level = "default",
+         recursive: bool = False, level: Level = "default", legacy: bool = False,
          progress: Progress = None) -> ModelsFound:
     """Finds models by hash, word, fact, or what they fit, as "safetensors find".
 
@@ -77,7 +78,7 @@ def find(paths: Models, word: str | None = None, *, where: _Where = (), fits: Pa
     conditions that must all hold, "base_model=Pony" or "parameters>=7B". fits: a model, which those
     found can be used with, best first; all: also those that do not fit, or of which it is not known.
     compute: hash models that no recorded digest finds. cache: a file of digests. threads: 0 is one
-    per processor.
+    per processor. legacy: read the layout of 2022, too.
 
     ValueError for neither of word, where and fits, or conditions that are none; FileNotFoundError
     for a path that is not there. Models that cannot be read are in "failed"."""
@@ -87,7 +88,7 @@ def find(paths: Models, word: str | None = None, *, where: _Where = (), fits: Pa
         raise ValueError("expected a word that is no path here, as the command takes it for one, "
                          "found %r" % word)
     words = options(where=where or None, fits=fits, all=all, compute=compute, cache=cache,
-                    threads=threads or None, recursive=recursive, level=level)
+                    threads=threads or None, recursive=recursive, level=level, legacy=legacy)
     operands = _there(listed(paths))
     with watch(progress, "finding", "models") as tick:
         results = results_of(["find", *words, "--", *([] if word is None else [word]), *operands],
@@ -99,42 +100,141 @@ def find(paths: Models, word: str | None = None, *, where: _Where = (), fits: Pa
 
 def infos(paths: Models, *, where: _Where = (), full: bool = False, deep: bool = False,
           hash: str | Iterable[str] | None = None, verify: bool = False, records: Models | None = None,
-          user_records: bool = True, cache: Path | None = None, threads: int = 0,
-          recursive: bool = False, level: Level = "default", progress: Progress = None) -> Infos:
+          user_records: bool = True, online: bool = False, save: bool = False,
+          civitai_url: str | None = None, export_preview: Path | None = None,
+          export_workflow: Path | None = None, force: bool = False, cache: Path | None = None,
+          threads: int = 0, recursive: bool = False, level: Level = "default", legacy: bool = False,
+          progress: Progress = None) -> Infos:
     """Describes all models in files and folders, as "safetensors info FOLDER": a list of what info
     returns, which notebooks show as a table. A model that cannot be read is in it with its "error".
 
     where: only models that match, as of find; those that cannot be read stay. full: also values of
     the metadata over 4096 bytes. deep: as of info. hash: digests to compute, named as for hash;
     verify: compute those that header and sidecars record; both are in "hashes" then, what differs in
-    its "mismatches". cache: a file of digests. threads: 0 is one per processor. records: files of records, or folders of them;
-    user_records=False does without those of your configuration folder. recursive: search folders of
-    folders. FileNotFoundError for a path that is not there; ValueError for conditions that are
-    none."""
+    its "mismatches". records: files of records, or folders of them;
+    user_records=False does without those of your configuration folder. online: ask CivitAI, which
+    sends it digests; save: keep its answers as NAME.civitai.info and NAME.preview beside the model;
+    civitai_url: another server. export_preview: a folder that the pictures of the models are written
+    to; export_workflow: a file for the workflow of the one model; force: replace such files. cache: a file of
+    digests. threads: 0 is one per processor. recursive: search folders of folders. legacy: read the
+    layout of 2022, too.
+
+    FileNotFoundError for a path that is not there; FileExistsError; ValueError for conditions that
+    are none; OSError if a file cannot be written, or the server not be asked."""
     words = options(where=where or None, full=full, deep=deep, verify=verify, records=records,
-                    hash=hash if hash is None else ",".join(listed(hash)), cache=cache,
-                    threads=threads or None, no_user_records=not user_records, recursive=recursive, level=level)
+                    hash=hash if hash is None else ",".join(listed(hash)), online=online, save=save,
+                    civitai_url=civitai_url, export_preview=export_preview,
+                    export_workflow=export_workflow, force=force, cache=cache,
+                    threads=threads or None, no_user_records=not user_records,
+                    recursive=recursive, level=level, legacy=legacy)
     operands = _there(listed(paths))
+    exports = export_preview is not None or export_workflow is not None
     with watch(progress, "reading", "models") as tick:
-        results = results_of(["info", *words, "--", *operands], tick)["results"]
+        results = results_of(["info", *words, "--", *operands], tick, strict=exports)["results"]
+    if exports:
+        _all(results)
     return Infos(map(Info, results))
+
+
+def online_plan(paths: Models, *, updates: bool = False, where: _Where = (),
+                cache: Path | None = None, recursive: bool = False,
+                level: Level = "default") -> OnlinePlan:
+    """Tells what infos(paths, online=True), or updates, would read and ask, as "safetensors info
+    --online --dry-run": sends nothing and hashes nothing. Models that cannot be read are left out.
+
+    FileNotFoundError for a path that is not there; ValueError for conditions that are none."""
+    words = options(online=True, dry_run=True, updates=updates, where=where or None, cache=cache,
+                    recursive=recursive, level=level)
+    plan: OnlinePlan = made(OnlinePlan, results_of(["info", *words, "--", *_there(listed(paths))])
+                            ["online"])
+    return plan
+
+
+def updates(paths: Models, *, same_base: bool = False, where: _Where = (),
+            civitai_url: str | None = None, cache: Path | None = None, threads: int = 0,
+            recursive: bool = False, level: Level = "default",
+            progress: Progress = None) -> Updates:
+    """Asks CivitAI for newer versions of models, deleted ones and changed permissions, as
+    "safetensors info --online --updates". It is sent the ids that sidecars record, or digests of
+    the files. The status "unanswered" comes with a RuntimeWarning that says why.
+
+    same_base: only versions for the same base model. where, cache, threads, recursive: as of infos.
+    civitai_url: another server. Models that cannot be read are in "failed". FileNotFoundError for a
+    path that is not there; ValueError for conditions that are none."""
+    words = options(online=True, updates=True, same_base=same_base, where=where or None,
+                    civitai_url=civitai_url, cache=cache, threads=threads or None,
+                    recursive=recursive, level=level)
+    operands = _there(listed(paths))
+    with watch(progress, "asking", "models") as tick:
+        results = results_of(["info", *words, "--", *operands], tick)["results"]
+    models = []
+    for one in results:
+        told = one.get("updates")
+        if told is not None:
+            changes = told["permissions"]
+            models.append(made(
+                Updated, {"path": one["path"], **told},
+                newer=tuple(made(Version, version) for version in told["newer"]),
+                permissions=None if changes is None else tuple(
+                    made(Permission, change) for change in changes)))
+    return Updates(tuple(models), _failed(results))
+
+
+def parts(source: Path, *, architecture: str | None = None, level: Level = "default",
+          legacy: bool = False, progress: Progress = None) -> Parts:
+    """Lists the components of a model (unet, VAE, text encoders, EMA, state of training) with the
+    SHA-256 of their tensors, which is the same wherever they are, as "safetensors ls --parts".
+    select(part=) takes one out. Reads all data.
+
+    architecture: what model it is, where tensors do not tell ("sdxl", "flux.1", "wan").
+    FileNotFoundError; SafetensorError for an invalid model; ValueError for an architecture whose
+    layouts are not known; OSError."""
+    words = options(parts=True, architecture=architecture, level=level, legacy=legacy)
+    with watch(progress, "reading") as tick:
+        found = results_of(["ls", *words, "--", one_model(source)], tick)
+    one = _only(found["results"], source)
+    done: Parts = made(Parts, one, parts=tuple(made(Part, part) for part in one["parts"]))
+    return done
+
+
+def verify_hashes(sums: Path, *, algo: str | None = None, read: bool = False,
+                  cache: Path | None = None, threads: int = 0,
+                  progress: Progress = None) -> VerifiedHashes:
+    """Compares files with the digests of a list, as "safetensors hash --check": lines of sha256sum
+    or of "safetensors hash", whose paths count from the current folder. Reads the files.
+
+    algo: the kind of digests whose length does not tell. read: of URLs, read the files rather than
+    compare what servers claim. cache: a file of digests, which learns them. threads: 0 is one per
+    processor. Files that cannot be read, and the list itself if lines of it cannot, are in
+    "failed". FileNotFoundError for the list; ValueError for an unknown algorithm."""
+    words = options(check=_there([sums])[0], algo=algo, read=read, cache=cache,
+                    threads=threads or None)
+    with watch(progress, "hashing") as tick:
+        results = results_of(["hash", *words], tick)["results"]
+    files = tuple(made(Verified, one, verified=tuple(made(VerifiedHash, claim)
+                                                     for claim in one["verified"]))
+                  for one in results if one["ok"])
+    failed = _failed(results)
+    return VerifiedHashes(not failed and all(claim.agrees for one in files
+                                             for claim in one.verified), files, failed)
 
 
 def dup(paths: Models, *, weights: bool = False, remove: bool = False, link: bool = False,
         reflink: bool = False, keep: str | None = None, delete: bool = False, yes: bool = False,
         cache: Path | None = None, threads: int = 0, recursive: bool = False,
-        level: Level = "default", progress: Progress = None) -> Duplicates:
+        level: Level = "default", legacy: bool = False, progress: Progress = None) -> Duplicates:
     """Finds duplicate models, even with different metadata, as "safetensors dup". Nothing is changed
     unless yes comes with one of remove (all but one of a group of the same file go to the trash, or
     with delete nowhere), link (they become names of one file) and reflink (they share bytes); without
     yes these tell what would be done. weights: so for the same weights with different metadata, too.
     keep: which one stays, "described" (the default), "oldest", "newest", "shortest" or a folder.
+    legacy: as of find.
 
     ValueError for options that do not go together; FileNotFoundError. Models that cannot be read
     are in "failed"."""
     words = options(weights=weights, remove=remove, link=link, reflink=reflink, keep=keep,
                     delete=delete, yes=yes, cache=cache, threads=threads or None,
-                    recursive=recursive, level=level)
+                    recursive=recursive, level=level, legacy=legacy)
     operands = _there(listed(paths))
     with watch(progress, "comparing", "models") as tick:
         found = results_of(["dup", *words, "--", *operands], tick)
@@ -143,7 +243,8 @@ def dup(paths: Models, *, weights: bool = False, remove: bool = False, link: boo
 
 
 def repair(source: Path, output: Path | None = None, *, in_place: bool = False, clip: bool = False,
-           copy: bool = False, dry_run: bool = False, overwrite: bool = False, sync: bool = True,
+           copy: bool = False, dry_run: bool = False, overwrite: bool = False,
+           keep_mtime: bool = False, in_place_unsafe: bool = False, sync: bool = True,
            level: Level = "default", legacy: bool = False, progress: Progress = None) -> Repaired:
     """Rewrites a damaged file, or model of several files, as a valid one, as "safetensors repair":
     damage that has only one interpretation (docs/repair.md). Bytes of tensors are copied unchanged.
@@ -151,8 +252,9 @@ def repair(source: Path, output: Path | None = None, *, in_place: bool = False, 
     output: a file, or for a model in several files a folder, new or empty; in_place: replace the
     source itself instead. clip: instead, make the position ids of CLIP that a cast made wrong right
     again (no fixes are listed then). copy: write the output even if nothing is to be repaired. dry_run: tell what would be
-    done. overwrite: replace the output, or a file with several hard links. sync=False does not wait
-    for the disk.
+    done. overwrite: replace the output, or a file with several hard links. keep_mtime: files get the
+    times of those that were damaged. in_place_unsafe: as of save_file. sync=False does not wait for
+    the disk.
 
     SafetensorError for a file that cannot be repaired; FileExistsError; OSError. Nothing is written
     then."""
@@ -160,7 +262,8 @@ def repair(source: Path, output: Path | None = None, *, in_place: bool = False, 
         raise TypeError("expected an output or in_place=True, found %s"
                         % ("neither" if output is None else "both"))
     words = options(in_place=in_place, clip=clip, copy=copy, dry_run=dry_run, force=overwrite,
-                    no_sync=not sync, level=level, legacy=legacy,
+                    no_sync=not sync, level=level, legacy=legacy, keep_mtime=keep_mtime,
+                    in_place_unsafe=in_place_unsafe,
                     output=None if output is None else operand(output))
     with watch(progress, "repairing") as tick:
         found = results_of(["repair", *words, "--", one_model(source)], tick)
@@ -176,7 +279,8 @@ def quantize(source: Path, output: Path, format: Literal["fp8", "int8", "int8-co
              scale: Literal["tensor", "row", "block"] | None = None,
              only: str | Iterable[str] | None = None, spare: str | Iterable[str] | None = None,
              from_quantised: bool = False, lossy: bool = False, dry_run: bool = False,
-             overwrite: bool = False, sync: bool = True, progress: Progress = None) -> Quantised:
+             overwrite: bool = False, keep_mtime: bool = False, in_place_unsafe: bool = False,
+             sync: bool = True, progress: Progress = None) -> Quantised:
     """Writes a model whose matrices of layers are codes with scales, as "safetensors convert
     --quantize": docs/quantise.md says which format is for what, and what is left as it is.
 
@@ -184,6 +288,7 @@ def quantize(source: Path, output: Path, format: Literal["fp8", "int8", "int8-co
     has several. only: exactly the matrices whose names match these patterns; spare: leave those as
     they are, too. from_quantised: through the values of a model that is quantised already. lossy:
     even an adapter. dry_run: compute the errors, write nothing. overwrite: replace the output.
+    keep_mtime: files get the times of the source. in_place_unsafe: as of save_file.
     Memory: a few MiB. progress: bytes.
 
     TypeError (cast_dtype) for an adapter, or a model that is quantised already; TensorNotFoundError
@@ -191,7 +296,8 @@ def quantize(source: Path, output: Path, format: Literal["fp8", "int8", "int8-co
     SafetensorError, FileExistsError, OSError. Nothing is written then."""
     words = options(quantize=format, layout=layout, scale=scale, only=only, spare=spare,
                     from_quantised=from_quantised, lossy=lossy, dry_run=dry_run, force=overwrite,
-                    no_sync=not sync, output=operand(output))
+                    no_sync=not sync, keep_mtime=keep_mtime, in_place_unsafe=in_place_unsafe,
+                    output=operand(output))
     with watch(progress, "quantising") as tick:
         found = results_of(["convert", *words, "--", one_model(source)], tick)
     one = _only(found["results"], source)

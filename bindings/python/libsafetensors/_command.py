@@ -77,8 +77,8 @@ def _follow(child: subprocess.Popen[bytes], tick: Tick) -> tuple[bytes, bytes]:
     return b"".join(out), b"".join(messages)
 
 
-def run(words: list[str], tick: Tick | None = None) -> tuple[str, str]:
-    """What the package's own command prints as a result, and its messages."""
+def run(words: list[str], tick: Tick | None = None) -> tuple[str, str, int]:
+    """What the package's own command prints as a result, its messages, and its exit status."""
     from .__main__ import command_line, find_own_command
     command = find_own_command()
     if command is None:
@@ -97,7 +97,8 @@ def run(words: list[str], tick: Tick | None = None) -> tuple[str, str]:
             raise
     if child.returncode not in (0, 1, 2):
         raise OSError("the command safetensors ended with status %d" % child.returncode)
-    return out.decode("utf-8", "replace"), messages.decode("utf-8", "replace")
+    return (out.decode("utf-8", "replace"), messages.decode("utf-8", "replace"),
+            child.returncode)
 
 
 def _in_python(text: str) -> str:
@@ -142,10 +143,31 @@ def options(**given: object) -> list[str]:
     return words
 
 
-def results_of(words: list[str], tick: Tick | None = None) -> dict[str, Any]:
-    """The JSON that the command prints. ValueError for arguments that it refuses."""
-    text, messages = run([words[0], "--json", *words[1:]], tick)
+def results_of(words: list[str], tick: Tick | None = None, *, strict: bool = False
+               ) -> dict[str, Any]:
+    """The JSON that the command prints. ValueError for arguments that it refuses. What failed
+    beside the results, such as a cache that cannot be written or a server that does not answer, is
+    a RuntimeWarning, with strict an OSError."""
+    text, messages, status = run([words[0], "--json", *words[1:]], tick)
     if not text:
         raise ValueError(_in_python(messages.partition("\n")[0].partition(": ")[2]))
     found: dict[str, Any] = parse(text)
+    if status == 2:
+        _say(messages, [one["error"]["message"] for one in found["results"]
+                        if one.get("ok") is False], strict)
     return found
+
+
+def _say(messages: str, known: list[str], strict: bool) -> None:
+    for line in messages.splitlines():
+        if not line.startswith("safetensors: ") or any(one in line for one in known):
+            continue
+        told = _in_python(line.partition(": ")[2])
+        if strict and ": already exists" in told:
+            path = told.partition(": already exists")[0]
+            raise coded(FileExistsError, "%s: already exists" % path, "exists",
+                        "force=True replaces it", errno=errno.EEXIST, path=path)
+        if strict:
+            raise OSError(told)
+        import warnings
+        warnings.warn(told, RuntimeWarning, stacklevel=4)

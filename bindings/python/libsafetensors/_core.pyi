@@ -10,6 +10,7 @@ from torch import Tensor as _TorchTensor
 
 from ._results import (ConvertResult, EditResult, LayoutResult, LoraConverted, LoraFactors, LoraInfo, LoraMerged,
                        MixtureBlock, ModelsMerged, TensorStats)
+from ._stats import Stats
 from ._types import (Level as _Level, Link as _Link, Mode as _Mode, Order as _Order,
                      Readable as _FileLike, Writable as _Writable)
 from .dataset._types import ShardFacts
@@ -123,6 +124,11 @@ class File(Mapping[str, Tensor]):
     layouts: Final[dict[str, str | None]]
     """Of open(values=True): how each quantised tensor is stored ("nvfp4", "gptq", ...), by its
     name. None: its values cannot be computed; reading it raises TypeError, which says why."""
+    def stats(self, names: str | Iterable[str] | None = None, *, histogram: bool = False,
+              threads: int = 0, progress: _Progress = None) -> Stats:
+        """Name -> Tensor.stats() of all tensors, or those in names, which may be patterns, as
+        `safetensors ls --stats` and `--histogram` show them. Reads their data once. In notebooks
+        a table, with histograms if they were asked for. TensorNotFoundError; OSError."""
     def close(self) -> None:
         """A second call does nothing. Afterwards all but `closed` raises ValueError; Tensors and
         arrays remain valid."""
@@ -180,10 +186,11 @@ class Tensor:
         """A torch.Tensor; on the CPU (device=None) with the memory that numpy() would share, or,
         with copy=True, memory of its own. The shape's last dimension is half of this for F4.
         TypeError for a dtype that torch lacks."""
-    def stats(self, *, threads: int = 0, progress: _Progress = None) -> TensorStats:
+    def stats(self, *, threads: int = 0, progress: _Progress = None,
+              histogram: bool = False) -> TensorStats:
         """Statistics of the elements, as `safetensors ls --stats` shows them; of a slice, of what
         it selects. Sums are exact: neither threads nor order change a digit. threads: 0 is one
-        per processor."""
+        per processor. histogram: also how many values are of which magnitude."""
     def __bytes__(self) -> bytes: ...
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> _Array: ...
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
@@ -248,12 +255,14 @@ _Spec = tuple[str, str, Sequence[int], Any, Sequence[int] | None]
 def save_file(path: _Path | _Writable, specs: Iterable[_Spec],
               metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
               keep_order: bool = False, spare: int = 0, overwrite: bool = True,
-              link: _Link = "replace", progress: _Progress = None) -> None: ...
+              link: _Link = "replace", progress: _Progress = None,
+              in_place_unsafe: bool = False) -> None: ...
 def save_set(folder: _Path, specs: Iterable[_Spec], metadata: Mapping[str, str] | None = None, *,
              max_bytes: int = 0, count: int = 0, shards: Sequence[int] | None = None,
              stem: str | None = None, index_metadata: str | None = None, sync: bool = True,
              align: int = 8, keep_order: bool = False, dry_run: bool = False,
-             progress: _Progress = None) -> list[tuple[str, int, int]]:
+             progress: _Progress = None,
+             in_place_unsafe: bool = False) -> list[tuple[str, int, int]]:
     """Shards and their index into a folder, new or empty: of at most max_bytes, or count of them,
     or as shards says of each tensor. Returns name, tensors and bytes of each."""
 def save_bytes(specs: Iterable[_Spec], metadata: Mapping[str, str] | None = None, *,
@@ -268,14 +277,14 @@ class Writer:
                 tensors: Iterable[tuple[str, Any, Sequence[int]]] | Mapping[str, Any] | None = None,
                 metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
                 keep_order: bool = False, header_room: int = 0, overwrite: bool = True,
-                link: _Link = "replace", limit_mode: int = 0) -> Writer:
+                link: _Link = "replace", limit_mode: int = 0, in_place_unsafe: bool = False) -> Writer:
         """target: a path, or an object with write(bytes). With an object, tensors are written in
         the order of the plan; without tensors it must be able to seek, because the header at
         the start of the file is written last. tensors: rows of name, dtype and shape; or a
         mapping of names to tensors (ours, numpy's, torch's), whose dtypes and shapes count, or
         to tuples of both. A dtype is a header's name, or one of numpy or torch. limit_mode:
         permission bits, those of the file that the data come from: others than the owner of the
-        new file get none that these lack; 0 limits nothing."""
+        new file get none that these lack; 0 limits nothing. in_place_unsafe: as of save_file."""
     def add(self, name: str, dtype: Any, shape: Sequence[int]) -> None:
         """A tensor after the others; only of a Writer made without tensors. SafetensorError for a
         name that is there, or a dtype that the format lacks."""
@@ -353,7 +362,8 @@ def import_verify(capsule: object, *, progress: _Progress = None) -> None: ...
 def convert(path: _Path, output: _Path, dtype: str, *, names: str | Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
             sync: bool = True, threads: int = 1, progress: _Progress = None,
-            dequantize: bool = False, lossy: bool = False) -> ConvertResult:
+            dequantize: bool = False, lossy: bool = False, dry_run: bool = False,
+            in_place_unsafe: bool = False) -> ConvertResult:
     """Returns the number of tensors by action ("cast", "same", "other", "scaled", "scale",
     "dequantize", "drop", "kept"), "lost" (of LostValues), and "bytes_before", "bytes_after". A model of
     several files becomes a folder, unless output ends in .safetensors or .sft."""
@@ -361,16 +371,19 @@ def lora_info(path: _Path, config: bytes | None = None, norms: bool = True) -> L
 def lora_merge(model: _Path, adapters: Sequence[tuple[_Path, float, str | None, bytes | None]],
                output: _Path, *, dora: int = 0, stochastic: int | None = None,
                ignore_unmatched: bool = False, overwrite: bool = False, sync: bool = True,
-               threads: int = 0, progress: _Progress = None) -> LoraMerged:
+               threads: int = 0, progress: _Progress = None, dry_run: bool = False,
+               in_place_unsafe: bool = False) -> LoraMerged:
     """adapters: path, strength, blocks, and the text of adapter_config.json."""
 def layout(paths: tuple[_Path, ...], output: _Path, to: int, *, architecture: str | None = None,
            ignore_unmatched: bool = False, max_bytes: int = 0, dry_run: bool = False,
-           overwrite: bool = False, sync: bool = True, progress: _Progress = None) -> LayoutResult: ...
+           overwrite: bool = False, sync: bool = True, progress: _Progress = None,
+           in_place_unsafe: bool = False) -> LayoutResult: ...
 def merge_models(models: tuple[_Path, ...], weights: tuple[str | None, ...], output: _Path,
                  method: str | None, base: int, params: tuple[str, ...], recipe: str | None,
                  seed: int | None, dtype: str | None, *, ignore_missing: bool = False,
                  overwrite: bool = False, sync: bool = True, threads: int = 0,
-                 progress: _Progress = None) -> ModelsMerged: ...
+                 progress: _Progress = None, dry_run: bool = False,
+                 in_place_unsafe: bool = False) -> ModelsMerged: ...
 def merge_named(recipe: str, /) -> list[str]:
     """The models that a recipe names."""
 def merge_of(models: tuple[_Path, ...], *, progress: _Progress = None) -> tuple[list[MixtureBlock], int]:
@@ -382,18 +395,20 @@ def lora_factors(verb: int, inputs: Sequence[tuple[_Path, float, str | None, byt
                  clamp_quantile: float = 0.0, ignore_unmatched: bool = False,
                  dry_run: bool = False, overwrite: bool = False, sync: bool = True,
                  threads: int = 0, progress: _Progress = None,
-                 architecture: str | None = None) -> LoraFactors:
+                 architecture: str | None = None,
+                 in_place_unsafe: bool = False) -> LoraFactors:
     """verb, rule, names: numbers of sft_adapter_verb, _rule, _format."""
 def lora_convert(path: _Path, output: _Path, to: int, *, architecture: str | None = None,
                  model: _Path | None = None, config: bytes | None = None,
                  ignore_unmatched: bool = False, overwrite: bool = False, sync: bool = True,
-                 progress: _Progress = None) -> LoraConverted: ...
+                 progress: _Progress = None, dry_run: bool = False,
+                 in_place_unsafe: bool = False) -> LoraConverted: ...
 def cast(data: Any, source: str, target: str, saturate: bool = False) -> bytearray: ...
 def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = (),
          rename: Mapping[str, str] | None = None, output: _Path | None = None,
          safe: bool = False, sync: bool = True, keep_mtime: bool = False, force: bool = False,
          link: _Link = "replace", dry_run: bool = False, progress: _Progress = None,
-         put: Iterable[_Spec] = ()) -> EditResult:
+         put: Iterable[_Spec] = (), in_place_unsafe: bool = False) -> EditResult:
     """put: elements for tensors of the file, of the same dtype and shape. {"method"} alone for an
     index, whose own metadata are changed."""
 def recover(path: _Path, *, force: bool = False, sync: bool = True) -> Literal["clean", "old", "new"]: ...

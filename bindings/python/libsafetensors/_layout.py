@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from . import _core
+from ._output import keep_times
 from ._progress import watch
 from ._results import LayoutResult
 from ._types import Path, Progress
@@ -47,7 +48,8 @@ def _components(source: Path) -> list[Path]:
 def layout(source: Path | Iterable[Path], output: Path, *,
            to: Literal["diffusers", "single", "comfy"], architecture: str | None = None,
            ignore_unmatched: bool = False, max_bytes: int = 0, dry_run: bool = False,
-           overwrite: bool = False, sync: bool = True, progress: Progress = None) -> LayoutResult:
+           overwrite: bool = False, keep_mtime: bool = False, in_place_unsafe: bool = False,
+           sync: bool = True, progress: Progress = None) -> LayoutResult:
     """Writes a model in another layout: "diffusers", a folder for each component, with config.json
     and model_index.json as far as they are certain; "single", one file; "comfy", a file for each
     component in the folders of ComfyUI. source: a file, an index, the folder of a pipeline, or
@@ -56,7 +58,8 @@ def layout(source: Path | Iterable[Path], output: Path, *,
     architecture: the model's id, where tensors do not tell it. ignore_unmatched: leave out tensors
     whose place is not known. max_bytes: of a shard of diffusers' folders; 0 is 10 GB. dry_run: tell
     what would be written. output: a new or empty folder; of "single" a file. overwrite: replace
-    that file. sync=False: do not fsync.
+    that file. keep_mtime: the files get the time of the youngest input. in_place_unsafe: as of
+    save_file. sync=False: do not fsync.
 
     Returns "architecture" and "pipeline" (None if not known), "components", "files" of the folder,
     "unmatched" names, "left_out" (how many tensors only training needs), and sentences: "lost",
@@ -69,7 +72,9 @@ def layout(source: Path | Iterable[Path], output: Path, *,
         raise ValueError("expected one of %s as layout, found %r" % (", ".join(_LAYOUTS), to))
     paths = [source] if isinstance(source, (str, bytes, os.PathLike)) else [*source]
     found = [one for path in paths for one in _components(path)]
-    with watch(progress, "converting") as tick:
+    with keep_times(keep_mtime and not dry_run, found, output), \
+            watch(progress, "converting") as tick:
         return _core.layout(tuple(found), output, _LAYOUTS.index(to), architecture=architecture,
                             ignore_unmatched=ignore_unmatched, max_bytes=max_bytes,
-                            dry_run=dry_run, overwrite=overwrite, sync=sync, progress=tick)
+                            dry_run=dry_run, overwrite=overwrite, sync=sync, progress=tick,
+                            in_place_unsafe=in_place_unsafe)

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import _core
+from ._command import one_model, operand, options, raise_error, results_of
 from ._dtypes import dtype_name
+from ._output import keep_times
 from ._progress import watch
 from ._results import Mixture, ModelsMerged
 from ._types import Path, Progress
@@ -32,22 +34,32 @@ def _text(value: _Value | str) -> str:
 def merge_models(models: Iterable[Path] | None, output: Path, *, method: str | None = None,
                  base: Path | None = None, weights: Iterable[_Value] | None = None,
                  params: Mapping[str, _Value] | None = None, recipe: Path | None = None,
-                 seed: int | None = None, dtype: Any = None, ignore_missing: bool = False,
-                 overwrite: bool = False, sync: bool = True, threads: int = 0,
-                 progress: Progress = None) -> ModelsMerged:
+                 replay: Path | None = None, seed: int | None = None, dtype: Any = None,
+                 ignore_missing: bool = False, dry_run: bool = False, overwrite: bool = False,
+                 keep_mtime: bool = False, in_place_unsafe: bool = False, sync: bool = True,
+                 threads: int = 0, progress: Progress = None) -> ModelsMerged:
     """Writes one model computed from several: by a method ("linear" unless another or a recipe is
     given), with weights, one for each model, and params such as {"density": 0.5,
     "t@*.self_attn.*": [0, 0.5, 1]}; or by a recipe, a file of mergekit's YAML or JSON, whose models
-    are seen from its folder if models is None, and else are models, in its order. A few megabytes
-    of memory; the same bytes for any number of threads. The header records the recipe.
+    are seen from its folder if models is None, and else are models, in its order; or as the header
+    of a result of this function says (replay), with the models of the same digests, in any order. A
+    few megabytes of memory; the same bytes for any number of threads. The header records the recipe.
 
     base: what the models are differences to. seed: of random masks. dtype: of all merged tensors.
-    ignore_missing: merge tensors without the models that lack them. output: a file. overwrite:
-    replace it. sync=False: do not fsync. threads: 0 is one per processor.
+    ignore_missing: merge tensors without the models that lack them. output: a file. dry_run: tell
+    what would be done. overwrite: replace it. keep_mtime: it gets the time of the youngest model.
+    in_place_unsafe: as of save_file. sync=False: do not fsync. threads: 0 is one per processor.
 
     Returns how many tensors were merged, copied, renamed, cut, missing, left out and unlike.
     SafetensorError: models that do not go together; ValueError: NaN, parameters that the method
     has none of, recipes (the line is named); FileExistsError; OSError. Nothing is written then."""
+    if replay is not None:
+        if not (method is base is weights is recipe is seed is dtype is None) or params \
+                or ignore_missing or models is None:
+            raise ValueError("expected replay with models alone, found more, or no models")
+        return _replay(tuple(models), output, replay, options(
+            dry_run=dry_run, force=overwrite, keep_mtime=keep_mtime, no_sync=not sync,
+            in_place_unsafe=in_place_unsafe, threads=threads or None), progress)
     text = None
     if recipe is not None:
         if method is not None or base is not None or weights is not None or params:
@@ -72,12 +84,27 @@ def merge_models(models: Iterable[Path] | None, output: Path, *, method: str | N
         number = len(paths)
         paths, told = (*paths, base), [*told, None]
     words = tuple("%s=%s" % (name, _text(value)) for name, value in (params or {}).items())
-    with watch(progress, "merging") as tick:
+    with keep_times(keep_mtime and not dry_run, paths, output), \
+            watch(progress, "merging") as tick:
         return _core.merge_models(
             paths, tuple(told), output, None if recipe is not None else method or "linear", number,
             words, text, seed, None if dtype is None else dtype_name(dtype),
             ignore_missing=ignore_missing, overwrite=overwrite, sync=sync, threads=threads,
-            progress=tick)
+            progress=tick, dry_run=dry_run, in_place_unsafe=in_place_unsafe)
+
+
+def _replay(models: tuple[Path, ...], output: Path, replay: Path, words: list[str],
+            progress: Progress) -> ModelsMerged:
+    """By the command, which hashes the models."""
+    with watch(progress, "merging") as tick:
+        one = results_of(["merge", "--replay=" + os.fsdecode(replay), *words,
+                          "--output=" + operand(output), "--", *map(one_model, models)],
+                         tick)["results"][0]
+    if not one["ok"]:
+        raise_error(one["error"], one["path"] or os.fsdecode(replay))
+    told: ModelsMerged = {name: one[name]  # type: ignore[assignment]
+                          for name in ModelsMerged.__annotations__}
+    return told
 
 
 def merge_of(result: Path, models: Iterable[Path], *, progress: Progress = None) -> Mixture:

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
 from typing import Any, Union
 
 from . import _core
@@ -13,7 +14,7 @@ from ._progress import watch
 from ._types import Link, Path, Progress
 from ._written import Written, WrittenFile
 
-__all__ = ["SHARD", "Size", "byte_size", "row_bytes", "to_file", "to_folder"]
+__all__ = ["SHARD", "Size", "byte_size", "keep_times", "row_bytes", "to_file", "to_folder"]
 
 Size = Union[int, str]
 
@@ -48,15 +49,73 @@ def row_bytes(row: tuple[Any, ...]) -> int:
     return bits // 8
 
 
+def _files_of(source: Any) -> list[str]:
+    """Of a model, the index last. ValueError for what has no times."""
+    name = None if isinstance(source, Mapping) else os.fsdecode(source)
+    if isinstance(source, _core.File):
+        files, index = list(source.paths), source._index()
+    elif name is None or "://" in name:
+        files, index = [], None
+    else:
+        with _core.open(name, header_only=True) as file:
+            files, index = list(file.paths), file._index()
+    if not files or any("://" in one for one in files):
+        raise ValueError("expected files for keep_mtime, found %s" % (name or "none"))
+    return files + ([index[0]] if index else [])
+
+
+class keep_times:
+    """with keep_times(asked, sources, output): ... gives what was written the times of its sources:
+    file by file if there are as many, else of the youngest."""
+
+    def __init__(self, asked: bool, sources: Iterable[Any], output: Path | None) -> None:
+        self._output = output if asked else None
+        self._times = [[os.stat(file).st_mtime_ns for file in _files_of(source)]
+                       for source in sources] if asked else []
+
+    def __enter__(self) -> None:
+        self._before = self._facts()
+
+    def _facts(self) -> tuple[int, int] | None:
+        """Of the file that is there: what is not written keeps its time."""
+        if self._output is None or not os.path.isfile(self._output):
+            return None
+        facts = os.stat(self._output)
+        return facts.st_ino, facts.st_mtime_ns
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        if kind is not None or self._output is None or not os.path.exists(self._output):
+            return
+        if self._before is not None and self._before == self._facts():
+            return
+        files = _written_in(self._output)
+        times = self._times[0]
+        if len(self._times) > 1 or len(times) != len(files):
+            times = [max(map(max, self._times))] * len(files)
+        for file, time in zip(files, times):
+            os.utime(file, ns=(os.stat(file).st_atime_ns, time))
+
+
+def _written_in(output: Path) -> list[str]:
+    """The file; of a folder, which was new or empty, all files, the index last."""
+    if not os.path.isdir(output):
+        return [os.fsdecode(output)]
+    found = [os.path.join(folder, name) for folder, _, names in os.walk(os.fsdecode(output))
+             for name in names]
+    return sorted(found, key=lambda name: (name.endswith(".json"), name))
+
+
 def to_folder(rows: list[Any], folder: Path, metadata: Mapping[str, str] | None, *,
                path: str | None = None, max_bytes: int = 0, count: int = 0,
                shards: Sequence[int] | None = None, stem: str | None = None,
                index_metadata: str | None = None, sync: bool, dry_run: bool = False,
-               dropped: tuple[str, ...] = (), progress: Progress, title: str) -> Written:
+               dropped: tuple[str, ...] = (), in_place_unsafe: bool = False, progress: Progress,
+               title: str) -> Written:
     with watch(progress, title) as tick:
         made = _core.save_set(folder, rows, metadata, max_bytes=max_bytes, count=count,
                               shards=shards, stem=stem, index_metadata=index_metadata, sync=sync,
-                              dry_run=dry_run, progress=tick)
+                              dry_run=dry_run, progress=tick, in_place_unsafe=in_place_unsafe)
     output = os.fsdecode(folder)
     files = tuple(WrittenFile(os.path.join(output, name), tensors, size)
                   for name, tensors, size in made)
@@ -66,8 +125,8 @@ def to_folder(rows: list[Any], folder: Path, metadata: Mapping[str, str] | None,
 
 def to_file(rows: list[Any], output: Path, metadata: Mapping[str, str] | None, *,
              path: str | None, overwrite: bool, sync: bool, dry_run: bool,
-             dropped: tuple[str, ...] = (), link: Link = "replace", progress: Progress,
-             title: str) -> Written:
+             dropped: tuple[str, ...] = (), link: Link = "replace", in_place_unsafe: bool = False,
+             progress: Progress, title: str) -> Written:
     name = os.fsdecode(output)
     if not overwrite and os.path.lexists(name):
         raise coded(FileExistsError, "%s: already exists" % name, "exists",
@@ -75,7 +134,7 @@ def to_file(rows: list[Any], output: Path, metadata: Mapping[str, str] | None, *
     if not dry_run:
         with watch(progress, title) as tick:
             _core.save_file(output, rows, metadata, sync=sync, overwrite=overwrite, link=link,
-                            progress=tick)
+                            progress=tick, in_place_unsafe=in_place_unsafe)
     size = sum(map(row_bytes, rows))
     return Written(path, name, dry_run, len(rows), size, (WrittenFile(name, len(rows), size),),
                    dropped)

@@ -21,9 +21,7 @@ __all__ = ["CatalogResult", "CheckResult", "ConvertResult", "DiffResult", "EditR
            "MixtureBlock", "ModelsMerged", "TensorStats"]
 
 
-class TensorStats(TypedDict):
-    """Result of Tensor.stats(): counts, and statistics of the finite values, None if there are
-    none. min and max of integers are exact integers; a C64 counts as two values."""
+class _TensorStats(TypedDict):
     values: int
     zeros: int
     nan: int
@@ -33,6 +31,16 @@ class TensorStats(TypedDict):
     mean: float | None
     std: float | None
     abs_mean: float | None
+
+
+class TensorStats(_TensorStats, total=False):
+    """Result of Tensor.stats(): counts, and statistics of the finite values, None if there are
+    none. min and max of integers are exact integers; a C64 counts as two values. histogram, if it
+    was asked for: exponent, and how many negative and positive values have a magnitude from
+    2**exponent (included) to 2**(exponent + 1), smaller ones in -64, greater ones in 63; bins
+    without values, zeros, NaN and infinities are left out."""
+
+    histogram: list[tuple[int, int, int]]
 
 
 class _Result(TypedDict):
@@ -201,9 +209,17 @@ class ConvertResult(TypedDict):
     lost: LostValues
 
 
-LoraModule = TypedDict("LoraModule", {
+_LoraModule = TypedDict("_LoraModule", {
     "name": str, "method": str, "rank": "int | None", "alpha": "float | None", "scale": float,
     "out": "int | None", "in": "int | None", "dora": bool, "norm": "float | None"})
+
+
+class LoraModule(_LoraModule, total=False):
+    """A module of an adapter. With spectrum: singular values, None if they cannot be computed, and
+    the square of their norm in parts of that of the greatest."""
+
+    spectrum: list[float] | None
+    stable_rank: float | None
 
 
 class LoraInfo(TypedDict):

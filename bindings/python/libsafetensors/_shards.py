@@ -13,7 +13,7 @@ from typing import Any, Union
 from . import _core
 from ._command import one_model, operand, options, raise_error, results_of
 from ._errors import coded
-from ._output import SHARD, Size, byte_size, row_bytes, to_file, to_folder
+from ._output import SHARD, Size, byte_size, keep_times, row_bytes, to_file, to_folder
 from ._progress import Tick, watch
 from ._types import Link, Path, Progress
 from ._written import Renamed, Written, WrittenFile, made
@@ -160,7 +160,8 @@ def _is_file_name(output: Path) -> bool:
 
 def save_sharded(tensors: Mapping[str, Any], folder: Path,
                  metadata: Mapping[str, str] | None = None, *, max_shard_size: Size = SHARD,
-                 name: str = "model", sync: bool = True, progress: Progress = None) -> Written:
+                 name: str = "model", in_place_unsafe: bool = False, sync: bool = True,
+                 progress: Progress = None) -> Written:
     """Writes tensors as shards and their index, with the names that transformers uses:
     model-00001-of-00003.safetensors and model.safetensors.index.json. If one shard is enough, it
     is model.safetensors without an index.
@@ -168,8 +169,8 @@ def save_sharded(tensors: Mapping[str, Any], folder: Path,
     tensors: of torch on any device, of numpy, or Tensors of a File, by name; they are taken in the
     order of the mapping. folder: new or empty. max_shard_size: most bytes of tensors in a shard,
     as a number or "5GB", "500MiB"; a larger tensor gets a shard of its own. name: how the names of
-    the files begin. metadata: of each shard. sync=False does not wait for the disk. Tensors of a
-    device are copied to the CPU a piece at a time.
+    the files begin. metadata: of each shard. in_place_unsafe: as of save_file. sync=False does not
+    wait for the disk. Tensors of a device are copied to the CPU a piece at a time.
 
     RuntimeError for tensors that share memory (save_model keeps one name of each); ValueError;
     SafetensorError for a dtype that the format lacks; FileExistsError for a folder that is not
@@ -179,12 +180,12 @@ def save_sharded(tensors: Mapping[str, Any], folder: Path,
     kept: list[Any] = []
     return to_folder(_rows(tensors.items(), kept), folder, check_metadata(metadata), stem=name,
                       max_bytes=byte_size(max_shard_size), sync=sync, progress=progress,
-                      title="saving")
+                      in_place_unsafe=in_place_unsafe, title="saving")
 
 
 def split(source: Model, output: Path, *, max_size: Size | None = None, count: int | None = None,
-          name: str | None = None, dry_run: bool = False, sync: bool = True,
-          progress: Progress = None) -> Written:
+          name: str | None = None, dry_run: bool = False, keep_mtime: bool = False,
+          in_place_unsafe: bool = False, sync: bool = True, progress: Progress = None) -> Written:
     """Splits a model into shards with an index, as "safetensors split". Tensors are taken in natural
     order of their names, are never split, and keep every byte; each shard has the model's metadata,
     without digests of the old data.
@@ -192,7 +193,8 @@ def split(source: Model, output: Path, *, max_size: Size | None = None, count: i
     source: a path, URL, folder or index, a File, or a mapping of tensors. output: a folder, new or
     empty. max_size: most bytes of tensors in a shard, as a number or a text; default "5GB". count:
     so many shards of about equal size instead. name: how the names of the files begin. dry_run:
-    tell what would be written. sync=False does not wait for the disk.
+    tell what would be written. keep_mtime: the files get the time of the model. in_place_unsafe: as
+    of save_file. sync=False does not wait for the disk.
 
     ValueError for max_size with count, or more shards than tensors; SafetensorError for an invalid
     model; FileExistsError; OSError. Nothing is left then."""
@@ -201,6 +203,7 @@ def split(source: Model, output: Path, *, max_size: Size | None = None, count: i
     if count is not None and count < 1:
         raise ValueError("expected a number of shards from 1 on, found %r" % (count,))
     with ExitStack() as stack:
+        stack.enter_context(keep_times(keep_mtime and not dry_run, [source], output))
         model = _Opened(source, stack)
         kept: list[Any] = []
         rows = _rows(((one, model.tensors[one]) for one in model.names()), kept)
@@ -210,7 +213,7 @@ def split(source: Model, output: Path, *, max_size: Size | None = None, count: i
         return to_folder(rows, output, metadata, path=model.path, count=count or 0, max_bytes=most,
                           stem=name or model.stem(), index_metadata=model.index_metadata(len(rows)),
                           sync=sync, dry_run=dry_run, dropped=dropped, progress=progress,
-                          title="splitting")
+                          in_place_unsafe=in_place_unsafe, title="splitting")
 
 
 def _each_model(sources: Model | Iterable[Model]) -> list[Model]:
@@ -234,20 +237,24 @@ def _each_model(sources: Model | Iterable[Model]) -> list[Model]:
 
 
 def merge(sources: Model | Iterable[Model], output: Path, *, dry_run: bool = False,
-          overwrite: bool = False, sync: bool = True, progress: Progress = None) -> Written:
+          overwrite: bool = False, keep_mtime: bool = False, in_place_unsafe: bool = False,
+          sync: bool = True, progress: Progress = None) -> Written:
     """Writes all tensors of all models to one file, byte for byte, as "safetensors merge" without a
     method; merge_models computes one model from several.
 
     sources: a path, URL, index or folder (all models in it), a File, a mapping of tensors, or
     several of these. Metadata are combined; of a key in several files the first value is kept, and
     digests of the old data are not. dry_run: tell what would be written. overwrite: replace the
-    output, atomically. sync=False does not wait for the disk.
+    output, atomically. keep_mtime: it gets the time of the youngest source. in_place_unsafe: as of
+    save_file. sync=False does not wait for the disk.
 
     SafetensorError (tensor_duplicate) for a name in two models, or an invalid model; ValueError for
     models that declare quantised layers differently; FileExistsError; OSError. Nothing is written
     then."""
     with ExitStack() as stack:
-        models = [_Opened(source, stack) for source in _each_model(sources)]
+        given = _each_model(sources)
+        stack.enter_context(keep_times(keep_mtime and not dry_run, given, output))
+        models = [_Opened(source, stack) for source in given]
         first: dict[str, _Opened] = {}
         for model in models:
             for name in model.tensors:
@@ -262,7 +269,7 @@ def merge(sources: Model | Iterable[Model], output: Path, *, dry_run: bool = Fal
         metadata, dropped = _combined(models, len(rows))
         return to_file(rows, output, metadata, path=models[0].path if len(models) == 1 else None,
                         overwrite=overwrite, sync=sync, dry_run=dry_run, dropped=dropped,
-                        progress=progress, title="merging")
+                        in_place_unsafe=in_place_unsafe, progress=progress, title="merging")
 
 
 def _patterns(given: str | Iterable[str] | None) -> list[str]:
@@ -301,7 +308,8 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
            drop: str | Iterable[str] | None = None, part: str | None = None, prune: bool = False,
            architecture: str | None = None, in_place: bool = False, copy: bool = False,
            dry_run: bool = False, overwrite: bool = False, force: bool = False,
-           link: Link = "replace", sync: bool = True, progress: Progress = None) -> Written:
+           link: Link = "replace", keep_mtime: bool = False, in_place_unsafe: bool = False,
+           sync: bool = True, progress: Progress = None) -> Written:
     """Writes some of the tensors of a model, as "safetensors select": those whose name matches one
     of keep (all without it) and none of drop, patterns of *, ?, [a-z] and [!a-z]. Bytes and
     metadata are kept, except for digests of the old data. part: only one component (unet, vae,
@@ -313,7 +321,8 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
     model in several files, a new or empty folder unless it ends in .safetensors or .sft. in_place:
     replace the model itself, atomically, instead; force: even a file with several hard links; link:
     as of save_file. copy: write the output even if all tensors stay. dry_run: tell what would be
-    written. overwrite: replace the output.
+    written. overwrite: replace the output. keep_mtime: files get the times of those that their
+    tensors come from. in_place_unsafe: as of save_file.
 
     TensorNotFoundError if no tensor is left; ValueError for in_place, part or prune of what is no path;
     SafetensorError, FileExistsError, OSError. Nothing is written then."""
@@ -327,13 +336,15 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
         return _by_command("select", source, progress, "selecting", options(
             keep=keeps, drop=drops, part=part, prune=prune, architecture=architecture,
             in_place=in_place, copy=copy, dry_run=dry_run, force=overwrite or force,
-            follow=link == "follow", no_sync=not sync,
-            output=None if output is None else operand(output)))
+            follow=link == "follow", no_sync=not sync, keep_mtime=keep_mtime,
+            in_place_unsafe=in_place_unsafe, output=None if output is None else operand(output)))
     is_kept, is_dropped = _matcher(keeps), _matcher(drops)
     if in_place and not isinstance(source, Mapping):
         # Changes nothing: recovers from an interrupted edit, and refuses links as an edit does.
         _core.edit(source, force=force, link=link, sync=sync)
     with ExitStack() as stack:
+        stack.enter_context(keep_times(keep_mtime and not dry_run, [source],
+                                       source if output is None else output))  # type: ignore[arg-type]
         model = _Opened(source, stack)
         names = [one for one in model.names()
                  if (not keeps or is_kept(one)) and not is_dropped(one)]
@@ -357,10 +368,10 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
                               shards=[numbers[one] for one in shards], stem=model.stem(),
                               index_metadata=model.index_metadata(len(rows)), sync=sync,
                               dry_run=dry_run, dropped=dropped, progress=progress,
-                              title="selecting")
+                              in_place_unsafe=in_place_unsafe, title="selecting")
         return to_file(rows, target, metadata, path=model.path, overwrite=overwrite or in_place,
                         sync=sync, dry_run=dry_run, dropped=dropped, link=link, progress=progress,
-                        title="selecting")
+                        in_place_unsafe=in_place_unsafe, title="selecting")
 
 
 def rename(path: Path, names: Mapping[str, str] | Callable[[str], str] | None = None, *,
@@ -368,7 +379,7 @@ def rename(path: Path, names: Mapping[str, str] | Callable[[str], str] | None = 
            exclude: str | Iterable[str] | None = None, regex: str | Iterable[str] | None = None,
            output: Path | None = None, safe: bool = False, copy: bool = False, sync: bool = True, keep_mtime: bool = False,
            force: bool = False, link: Link = "replace", dry_run: bool = False,
-           progress: Progress = None) -> Renamed:
+           in_place_unsafe: bool = False, progress: Progress = None) -> Renamed:
     """Renames tensors, in place unless output is given, as "safetensors rename". Only the header
     changes; all renames are applied together, or none.
 
@@ -416,16 +427,20 @@ def rename(path: Path, names: Mapping[str, str] | Callable[[str], str] | None = 
         several = model.file is not None and len(model.file.paths) > 1
         if several and output is None and changes:
             stack.close()
-            _rename_in_place(path, changes, safe, sync, keep_mtime, force, link, dry_run, progress)
+            _rename_in_place(path, changes, options(
+                safe=safe, no_sync=not sync, keep_mtime=keep_mtime, force=force,
+                follow=link == "follow", dry_run=dry_run, in_place_unsafe=in_place_unsafe), progress)
             return done
         if not changes and not (copy and output is not None):
             return done
         if several and output is not None:
-            _rename_set(model, changes, output, sync, dry_run, progress)
+            with keep_times(keep_mtime and not dry_run, [path], output):
+                _rename_set(model, changes, output, sync, dry_run, in_place_unsafe, progress)
             return done
     with watch(progress, "renaming") as tick:
         _core.edit(path, rename=changes, output=output, safe=safe, sync=sync, keep_mtime=keep_mtime,
-                   force=force, link=link, dry_run=dry_run, progress=tick)
+                   force=force, link=link, dry_run=dry_run, progress=tick,
+                   in_place_unsafe=in_place_unsafe)
     return done
 
 
@@ -450,18 +465,15 @@ def _replaced(path: Path, names: Mapping[str, str], rules: list[str]) -> dict[st
     return {row["from"]: row["to"] for row in one["renamed"]}
 
 
-def _rename_in_place(path: Path, changes: Mapping[str, str], safe: bool, sync: bool,
-                     keep_mtime: bool, force: bool, link: Link, dry_run: bool,
+def _rename_in_place(path: Path, changes: Mapping[str, str], words: list[str],
                      progress: Progress) -> None:
     """A model in several files, by the command: new shards, then the index."""
     with watch(progress, "renaming") as tick:
-        _rename_by_command(path, changes, options(safe=safe, no_sync=not sync, keep_mtime=keep_mtime,
-                                                  force=force, follow=link == "follow",
-                                                  dry_run=dry_run), tick)
+        _rename_by_command(path, changes, words, tick)
 
 
 def _rename_set(model: _Opened, changes: Mapping[str, str], output: Path, sync: bool, dry_run: bool,
-                progress: Progress) -> None:
+                in_place_unsafe: bool, progress: Progress) -> None:
     """A model in several files, with other names, in a folder or, if it is named so, in one file."""
     kept: list[Any] = []
     metadata = _combined([model])[0]
@@ -469,9 +481,10 @@ def _rename_set(model: _Opened, changes: Mapping[str, str], output: Path, sync: 
     rows = _rows(((changes.get(one, one), model.tensors[one]) for one in names), kept)
     if _is_file_name(output):
         to_file(rows, output, metadata, path=model.path, overwrite=False, sync=sync,
-                 dry_run=dry_run, progress=progress, title="renaming")
+                 dry_run=dry_run, in_place_unsafe=in_place_unsafe, progress=progress,
+                 title="renaming")
     else:
         to_folder(rows, output, metadata, path=model.path,
                    shards=[model.tensors[one].shard for one in names], stem=model.stem(),
                    index_metadata=model.index_metadata(len(rows)), sync=sync, dry_run=dry_run,
-                   progress=progress, title="renaming")
+                   in_place_unsafe=in_place_unsafe, progress=progress, title="renaming")

@@ -138,19 +138,32 @@ def check(path: Source, *, level: Level = "default", deep: bool = False,
     return checked
 
 
-def hash(path: Source, algos: str | Iterable[str] = "sha256", *, threads: int = 0,
-         progress: Progress = None) -> HashResult:
+def hash(path: Source, algos: str | Iterable[str] = "sha256", *, cache: Path | None = None,
+         threads: int = 0, progress: Progress = None) -> HashResult:
     """Computes digests in one pass over the file, or over each shard of a model. algos: names in a
     list or separated by commas, as "safetensors hash --help" lists them. threads: 0 is one per
     processor. path: also an object with read and seek, which is read from its start, by one
-    thread. Holds a few MiB in memory.
+    thread. Holds a few MiB in memory. cache: a file of digests, by which a file that did not change is
+    not read again ("remembered"); by the command of the package, of paths. verify_hashes compares.
 
     Digests of a model are None in "computed" for a file that is none, and "model_error" says why.
     ValueError for an unknown algorithm; OSError."""
     names = algos if isinstance(algos, str) else ",".join(algos)
     with watch(progress, "hashing") as tick:
+        if cache is not None:
+            return _hash_by_command(path, names, cache, threads, tick)
         hashed: HashResult = parse(_core.hash_json(path, names, threads, tick))
     return hashed
+
+
+def _hash_by_command(path: Any, names: str, cache: Path, threads: int,
+                     tick: Tick | None) -> HashResult:
+    from ._command import one_model, options, raise_error, results_of
+    one: HashResult = results_of(["hash", *options(algo=names, cache=cache, threads=threads or None),
+                                  "--", one_model(path)], tick)["results"][0]
+    if not one["ok"]:
+        raise_error(one["error"], one["path"] or os.fsdecode(path))  # type: ignore[typeddict-item]
+    return one
 
 
 def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = None,
@@ -189,7 +202,8 @@ def _diff_by_command(a: Path, b: Path, words: list[str], tick: Tick | None) -> D
 def convert(path: Path, output: Path, dtype: Any, *, names: str | Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
             sync: bool = True, threads: int = 1, progress: Progress = None,
-            dequantize: bool = False, lossy: bool = False) -> ConvertResult:
+            dequantize: bool = False, lossy: bool = False, dry_run: bool = False,
+            keep_mtime: bool = False, in_place_unsafe: bool = False) -> ConvertResult:
     """Writes a model with its tensors converted to dtype ("BF16", "F8_E4M3", or a dtype of numpy or
     torch): the floats if dtype is one, the integers if it is one; with names, which may be
     patterns, exactly those.
@@ -198,7 +212,9 @@ def convert(path: Path, output: Path, dtype: Any, *, names: str | Iterable[str] 
     values of quantised tensors instead (docs/convert.md), drop their scales, and leave all others
     alone. lossy: cast an adapter to 8 bits or fewer, too, in which many of its values become
     zero, and scalars that names has. threads: 0 is one per processor; each takes about 2.5 MiB of
-    memory. overwrite: replace an existing output, atomically. sync=False does not wait for the
+    memory. overwrite: replace an existing output, which may be the input, atomically. dry_run:
+    tell what would be done (no values are lost then). keep_mtime: files get the times of those that
+    their tensors come from. in_place_unsafe: as of save_file. sync=False does not wait for the
     disk. Metadata are kept, except for digests of the old data (sshs_model_hash,
     sshs_legacy_hash, modelspec.hash_*).
 
@@ -212,30 +228,36 @@ def convert(path: Path, output: Path, dtype: Any, *, names: str | Iterable[str] 
         from ._arrays import matching
         with _core.open(path, header_only=True) as file:
             names = matching(file, names)
-    with watch(progress, "converting") as tick:
+    from ._output import keep_times
+    with keep_times(keep_mtime and not dry_run, [path], output), \
+            watch(progress, "converting") as tick:
         return _core.convert(path, output, dtype_name(dtype), names=names, saturate=saturate,
                              overrule_scales=overrule_scales, overwrite=overwrite, sync=sync,
-                             threads=threads, progress=tick, dequantize=dequantize, lossy=lossy)
+                             threads=threads, progress=tick, dequantize=dequantize, lossy=lossy,
+                             dry_run=dry_run, in_place_unsafe=in_place_unsafe)
 
 
 def dequantize(source: Path, output: Path, dtype: Any = "BF16", *,
-               names: str | Iterable[str] | None = None, overwrite: bool = False, sync: bool = True,
-               threads: int = 1, progress: Progress = None) -> ConvertResult:
+               names: str | Iterable[str] | None = None, dry_run: bool = False,
+               overwrite: bool = False, keep_mtime: bool = False, in_place_unsafe: bool = False,
+               sync: bool = True, threads: int = 1, progress: Progress = None) -> ConvertResult:
     """Writes a model with the values of its quantised tensors, as "safetensors convert
     --dequantize": convert with dequantize=True, whose arguments and result it has. Scales and
     declarations are left out, all other tensors are as they are."""
     return convert(source, output, dtype, names=names, overwrite=overwrite, sync=sync,
-                   threads=threads, progress=progress, dequantize=True)
+                   threads=threads, progress=progress, dequantize=True, dry_run=dry_run,
+                   keep_mtime=keep_mtime, in_place_unsafe=in_place_unsafe)
 
 
 def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
                   remove: Iterable[str] = (), *, output: Path | None = None, safe: bool = False,
                   sync: bool = True, keep_mtime: bool = False, force: bool = False,
                   link: Link = "replace", dry_run: bool = False,
-                  progress: Progress = None) -> EditResult:
+                  in_place_unsafe: bool = False, progress: Progress = None) -> EditResult:
     """Changes a file's metadata, in place if the header has enough spare bytes or the file system
     can insert some, otherwise by rewriting the file. safe always rewrites; output writes a new
-    file instead; force changes a file with several hard links; dry_run changes nothing. For an
+    file instead; force changes a file with several hard links; dry_run changes nothing;
+    in_place_unsafe: as of save_file. For an
     index.json, or a folder with one, the metadata are the index's own. If a key that begins with
     ss_ changes, sshs_legacy_hash is removed, unless it is set, too.
 
@@ -246,20 +268,20 @@ def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
     with watch(progress, "editing") as tick:
         return _core.edit(path, set=set, remove=remove, output=output, safe=safe, sync=sync,
                           keep_mtime=keep_mtime, force=force, link=link, dry_run=dry_run,
-                          progress=tick)
+                          progress=tick, in_place_unsafe=in_place_unsafe)
 
 
 def rename_tensors(path: Path, names: Mapping[str, str], *, output: Path | None = None,
                    safe: bool = False, sync: bool = True, keep_mtime: bool = False,
                    force: bool = False, link: Link = "replace", dry_run: bool = False,
-                   progress: Progress = None) -> EditResult:
+                   in_place_unsafe: bool = False, progress: Progress = None) -> EditResult:
     """Renames tensors, old -> new, leaving the data as they are, and removes sshs_legacy_hash, a
     digest that covers the names. Arguments and result as for edit_metadata; TensorNotFoundError,
     and SafetensorError if two would have one name."""
     with watch(progress, "renaming") as tick:
         return _core.edit(path, rename=names, output=output, safe=safe, sync=sync,
                           keep_mtime=keep_mtime, force=force, link=link, dry_run=dry_run,
-                          progress=tick)
+                          progress=tick, in_place_unsafe=in_place_unsafe)
 
 
 def _rows_of(tensors: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
@@ -292,26 +314,54 @@ def _kept_metadata(file: _core.File) -> dict[str, str] | None:
         and not (key.startswith("modelspec.hash_") and key != "modelspec.hash_")}
 
 
+class _Enough(Exception):
+    """Ends a dry run."""
+
+
+class _Header:
+    """An object to save to that keeps the header and takes no data."""
+
+    def __init__(self) -> None:
+        self.text = b""
+
+    def write(self, data: bytes) -> None:
+        self.text += data
+        if len(self.text) >= 8 and len(self.text) - 8 >= int.from_bytes(self.text[:8], "little"):
+            self.text = self.text[8:8 + int.from_bytes(self.text[:8], "little")]
+            raise _Enough
+
+
 def _rewrite(path: Path, file: _core.File, rows: list[Any], sync: bool, link: Link,
-             progress: Progress) -> EditResult:
+             in_place_unsafe: bool, dry_run: bool, progress: Progress) -> EditResult:
     """Writes the file anew, with the rows in the place of the tensors of their names, others
     after all tensors."""
     given = {row[0]: row for row in rows}
     merged = [given.pop(name, (name, tensor.dtype, tensor.shape, tensor, None))
               for name, tensor in file.items()]
     merged.extend(given.values())
-    with watch(progress, "writing") as tick:
-        _core.save_file(path, merged, _kept_metadata(file), keep_order=True, sync=sync, link=link,
-                        progress=tick)
-    with _core.open(path, mode="read") as written:
-        text = written.header()
-        return {"method": "copy", "header_before": len(file.header()), "header_after": len(text),
-                "spare": len(text) - len(text.rstrip(b" ")),
-                "file_after": 8 + len(text) + written.nbytes}
+    if dry_run:
+        head = _Header()
+        try:
+            _core.save_file(head, merged, _kept_metadata(file), keep_order=True)
+        except _Enough:
+            pass
+        text = head.text
+    else:
+        with watch(progress, "writing") as tick:
+            _core.save_file(path, merged, _kept_metadata(file), keep_order=True, sync=sync,
+                            link=link, progress=tick, in_place_unsafe=in_place_unsafe)
+        with _core.open(path, mode="read") as written:
+            text = written.header()
+    from ._output import row_bytes
+    return {"method": "copy", "header_before": len(file.header()), "header_after": len(text),
+            "spare": len(text) - len(text.rstrip(b" ")),
+            "file_after": 8 + len(text) + sum(map(row_bytes, merged))}
 
 
 def put(path: Path, tensors: Mapping[str, Any], *, safe: bool = False, sync: bool = True,
-        force: bool = False, link: Link = "replace", progress: Progress = None) -> EditResult:
+        force: bool = False, link: Link = "replace", keep_mtime: bool = False,
+        in_place_unsafe: bool = False, dry_run: bool = False,
+        progress: Progress = None) -> EditResult:
     """Writes tensors into an existing file: arrays of numpy, tensors of torch or Tensors of a File,
     by name. Those that the file has are replaced, others are appended.
 
@@ -332,15 +382,18 @@ def put(path: Path, tensors: Mapping[str, Any], *, safe: bool = False, sync: boo
                         % type(tensors).__name__)
     rows, kept = _rows_of(tensors)
     # Changes nothing: recovers from an interrupted edit, and refuses links as an edit does.
-    _core.edit(path, force=force, link=link, sync=sync)
+    _core.edit(path, force=force, link=link, sync=sync, dry_run=dry_run)
     with _core.open(path) as file:
         old = [file.get(row[0]) for row in rows]
         same = all(one is not None and one.dtype == row[1] and one.shape == tuple(row[2])
                    for one, row in zip(old, rows))
         if not same and _is_one_file(path):
-            return _rewrite(path, file, rows, sync, link, progress)
+            from ._output import keep_times
+            with keep_times(keep_mtime and not dry_run, [path], path):
+                return _rewrite(path, file, rows, sync, link, in_place_unsafe, dry_run, progress)
     with watch(progress, "writing") as tick:
         return _core.edit(path, put=rows, safe=safe, sync=sync, force=force, link=link,
+                          keep_mtime=keep_mtime, in_place_unsafe=in_place_unsafe, dry_run=dry_run,
                           progress=tick)
 
 

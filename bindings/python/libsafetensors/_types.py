@@ -80,6 +80,7 @@ class SaveOptions(BytesOptions, total=False):
     spare: int
     overwrite: bool
     link: Link
+    in_place_unsafe: bool
     progress: Progress
 
 

@@ -10,8 +10,9 @@ from typing import Any, Literal, TypeVar
 from ._results import Error
 
 __all__ = ["Duplicates", "Failed", "Fix", "Found", "Hit", "ModelsFound", "Moved", "Noted",
-           "Quantised", "QuantisedTensor", "Renamed", "Repaired", "SameModels", "Saved", "Spared", "Thumbnail", "Trashed",
-           "Written", "WrittenFile", "made"]
+           "OnlinePlan", "Part", "Parts", "Permission", "Quantised", "QuantisedTensor", "Renamed",
+           "Repaired", "SameModels", "Saved", "Spared", "Thumbnail", "Trashed", "Updated", "Updates",
+           "Verified", "VerifiedHash", "VerifiedHashes", "Version", "Written", "WrittenFile", "made"]
 
 
 _T = TypeVar("_T")
@@ -60,6 +61,115 @@ class Failed:
 
     path: str | None
     error: Error
+
+
+@dataclass(frozen=True)
+class Part:
+    """A component of a model. prefix: how its names begin; sha256: of its tensors, the same wherever
+    they are. None where it has none."""
+
+    name: str
+    tensors: int
+    bytes: int
+    prefix: str | None = None
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Result of parts(). architecture: None if the tensors do not tell."""
+
+    path: str
+    architecture: str | None
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class VerifiedHash:
+    """A digest of a list, and what it is now: None if the file has none of this kind."""
+
+    algo: str
+    claimed: str
+    computed: str | None
+    agrees: bool
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A file of a list of digests."""
+
+    path: str
+    verified: tuple[VerifiedHash, ...]
+
+
+@dataclass(frozen=True)
+class VerifiedHashes:
+    """Result of verify_hashes(). agrees: whether all files could be read and all digests agree."""
+
+    agrees: bool
+    files: tuple[Verified, ...]
+    failed: tuple[Failed, ...]
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a model on CivitAI. have: a file in the model's folder that is this version."""
+
+    version_id: int | None
+    name: str | None
+    base_model: str | None
+    published_at: str | None
+    have: str | None
+
+
+@dataclass(frozen=True)
+class Permission:
+    """A permission that is another one now than a sidecar records."""
+
+    what: Literal["credit", "derivatives", "relicense", "commercial"]
+    recorded: bool | tuple[str, ...] | None
+    now: bool | tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class Updated:
+    """What CivitAI says of a model now. newer: the ten newest of newer_count versions that were
+    published later; permissions: those that changed, None if none are recorded."""
+
+    path: str
+    status: Literal["current", "newer", "removed", "deleted", "unknown", "unanswered"]
+    model_id: int | None
+    version_id: int | None
+    mode: str | None
+    newer: tuple[Version, ...]
+    newer_count: int
+    permissions: tuple[Permission, ...] | None
+
+
+@dataclass(frozen=True)
+class Updates:
+    """Result of updates()."""
+
+    models: tuple[Updated, ...]
+    failed: tuple[Failed, ...]
+
+
+@dataclass(frozen=True)
+class OnlinePlan:
+    """Result of online_plan(): files, and of these those whose digests are in the cache
+    (remembered) or in a sidecar (recorded), that are not looked up (unknown), and that would be read
+    (hashed, with their bytes); requests, and the most that can follow."""
+
+    files: int
+    remembered: int
+    recorded: int
+    unknown: int
+    hashed: int
+    bytes: int
+    requests_by_sha256: int
+    requests_by_autov3_most: int
+    requests_for_models_most: int
+    requests_one_by_one_most: int | None = None
 
 
 @dataclass(frozen=True)

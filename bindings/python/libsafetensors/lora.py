@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, Optional, Union
 
 from . import _core
+from ._output import keep_times
 from ._progress import watch
 from ._results import LoraConverted, LoraFactors, LoraInfo, LoraMerged
 from ._types import Path, Progress
@@ -75,21 +76,37 @@ def _rows_of(adapters: Path | Adapter | Iterable[Path | tuple[Path, float] | Ada
     return rows
 
 
-def info(path: Path, *, config: bytes | None = None, norms: bool = True) -> LoraInfo:
+def info(path: Path, *, config: bytes | None = None, norms: bool = True,
+         spectrum: bool = False) -> LoraInfo:
     """Describes an adapter: for each module its name, method, rank, alpha, scale, shape of the
     layer, and the Frobenius norm of what it adds at strength 1, which is computed from its factors
     (None where it depends on the model's weight); tensors that are of no known module are in
     "other_tensors".
 
     path: a file, a folder, an index.json or a URL. config: as of Adapter. norms=False reads no data
-    but alphas. SafetensorError (tensor_not_found) for a file that is no adapter; OSError."""
+    but alphas. spectrum: also the singular values of what each module adds, the greatest first, and
+    its "stable_rank"; by the command of the package. SafetensorError (tensor_not_found) for a file that is no adapter; OSError."""
     known = _config_of(path) if config is None else config
-    return _core.lora_info(path, known, norms)
+    told = _core.lora_info(path, known, norms)
+    if spectrum:
+        if config is not None:
+            raise ValueError("expected spectrum or config, found both")
+        from ._command import one_model, raise_error, results_of
+        one = results_of(["lora", "info", "--spectrum", "--", one_model(path)])["results"][0]
+        if not one["ok"]:
+            raise_error(one["error"], one["path"] or os.fsdecode(path))
+        rows = {row["name"]: row for row in one["modules"]}
+        for module in told["modules"]:
+            row = rows[module["name"]]
+            module["spectrum"] = row["spectrum"]
+            module["stable_rank"] = row["stable_rank"]
+    return told
 
 
 def merge(model: Path, adapters: Path | Adapter | Iterable[Path | tuple[Path, float] | Adapter],
           output: Path, *, dora: Literal["exact", "comfy"] = "exact",
-          stochastic: int | None = None, ignore_unmatched: bool = False, overwrite: bool = False,
+          stochastic: int | None = None, ignore_unmatched: bool = False, dry_run: bool = False,
+          overwrite: bool = False, keep_mtime: bool = False, in_place_unsafe: bool = False,
           sync: bool = True, threads: int = 0, progress: Progress = None) -> LoraMerged:
     """Writes a model with adapters merged into it, in the order given: paths, pairs of path and
     strength, or Adapter. Sums are computed in F32 and rounded once, to the dtype of the tensor;
@@ -101,8 +118,9 @@ def merge(model: Path, adapters: Path | Adapter | Iterable[Path | tuple[Path, fl
     stochastic: a seed; values are rounded up or down at random, the same for a seed on every
     machine. ignore_unmatched: leave out what the model has no tensor for; it is in "unmatched".
     output: a file, or, of a model of several files, a new or empty folder unless it ends in
-    .safetensors or .sft. overwrite: replace a file. sync=False: do not fsync. threads: that compute
-    while one writes; 0 is one per processor.
+    .safetensors or .sft. dry_run: tell what would be done. overwrite: replace a file. keep_mtime:
+    files get the times of the model's. in_place_unsafe: as of save_file. sync=False: do not fsync.
+    threads: that compute while one writes; 0 is one per processor.
 
     SafetensorError names the tensor or module: not in the model, of another shape, of a method or a
     layout that cannot be merged. ValueError: NaN, sums that the dtype has no room for, or blocks
@@ -110,10 +128,12 @@ def merge(model: Path, adapters: Path | Adapter | Iterable[Path | tuple[Path, fl
     rows = _rows_of(adapters)
     if dora not in ("exact", "comfy"):
         raise ValueError("expected \"exact\" or \"comfy\" for dora, found %r" % (dora,))
-    with watch(progress, "merging") as tick:
+    with keep_times(keep_mtime and not dry_run, [model], output), \
+            watch(progress, "merging") as tick:
         return _core.lora_merge(model, rows, output, dora=int(dora == "comfy"),
                                 stochastic=stochastic, ignore_unmatched=ignore_unmatched,
-                                overwrite=overwrite, sync=sync, threads=threads, progress=tick)
+                                overwrite=overwrite, sync=sync, threads=threads, progress=tick,
+                                dry_run=dry_run, in_place_unsafe=in_place_unsafe)
 
 
 def _number_of(word: str | None, words: tuple[str, ...], what: str) -> int:
@@ -127,7 +147,7 @@ def _number_of(word: str | None, words: tuple[str, ...], what: str) -> int:
 
 def _factor(verb: int, rows: list[tuple[Path, float, str | None, bytes | None]], output: Path,
             rank: _Rank, conv_rank: int | None, rule: _Rule, dtype: str | None, progress: Progress,
-            what: str, more: dict[str, Any]) -> LoraFactors:
+            what: str, keep_mtime: bool, more: dict[str, Any]) -> LoraFactors:
     by, value = (0, 0.0) if rule is None else (_number_of(rule[0], _RULES, "rule"), float(rule[1]))
     if isinstance(rank, str):
         if rank != "exact" or rule is not None:
@@ -136,14 +156,16 @@ def _factor(verb: int, rows: list[tuple[Path, float, str | None, bytes | None]],
     for number in (rank, conv_rank):
         if number is not None and number < 1:
             raise ValueError("expected a rank from 1 to 65536, found %r" % (number,))
-    with watch(progress, what) as tick:
+    with keep_times(keep_mtime and not more["dry_run"], [row[0] for row in rows], output), \
+            watch(progress, what) as tick:
         return _core.lora_factors(verb, rows, output, rank=rank or 0, conv_rank=conv_rank or 0,
                                   rule=by, value=value, dtype=dtype, progress=tick, **more)
 
 
 def resize(path: Path, output: Path, *, rank: int | None = None, conv_rank: int | None = None,
            rule: _Rule = None, kohya: bool = False, dtype: _Dtype = None, config: bytes | None = None,
-           dry_run: bool = False, overwrite: bool = False, sync: bool = True, threads: int = 0,
+           dry_run: bool = False, overwrite: bool = False, keep_mtime: bool = False,
+           in_place_unsafe: bool = False, sync: bool = True, threads: int = 0,
            progress: Progress = None) -> LoraFactors:
     """Writes a LoRA whose modules have the best factors of a lower rank: of a layer of [out, in], up
     is [out, rank] and down [rank, in]; those of convolutions keep their kernels. The product is
@@ -155,22 +177,25 @@ def resize(path: Path, output: Path, *, rank: int | None = None, conv_rank: int 
     fewest that leave out at most x of that norm; rank is its limit. One of rank, conv_rank and rule
     must be given. kohya: one more than the rule says, and all of S in the up matrix, as kohya's
     scripts do it. dtype: of the factors, by default theirs. config: as of Adapter. dry_run: tell
-    ranks and errors, write nothing. threads: that compute, 0 is one per processor; the bytes are the
+    ranks and errors, write nothing. keep_mtime: the output gets the time of its input, of several the
+    youngest. in_place_unsafe: as of save_file. threads: that compute, 0 is one per processor; the bytes are the
     same for any number.
 
     TypeError names a module that is no LoRA (simplify makes it one), SafetensorError one whose
     tensors do not fit together. ValueError: a rank or a rule that says nothing, NaN, or factors that the dtype cannot hold.
     FileExistsError; OSError. Nothing is written then."""
     return _factor(_RESIZE, _rows_of(Adapter(path, config=config)), output, rank, conv_rank, rule,
-                   dtype, progress, "resizing", dict(kohya=kohya, dry_run=dry_run, overwrite=overwrite,
-                   sync=sync, threads=threads))
+                   dtype, progress, "resizing", keep_mtime, dict(
+                       kohya=kohya, dry_run=dry_run, overwrite=overwrite,
+                       in_place_unsafe=in_place_unsafe, sync=sync, threads=threads))
 
 
 def stack(adapters: Path | Adapter | Iterable[Path | tuple[Path, float] | Adapter], output: Path, *,
           rank: int | None = None, conv_rank: int | None = None, rule: _Rule = None,
           to: Literal["kohya", "peft", "comfy", "diffusers"] | None = None,
           architecture: str | None = None, kohya: bool = False, dtype: _Dtype = None,
-          dry_run: bool = False, overwrite: bool = False, sync: bool = True, threads: int = 0,
+          dry_run: bool = False, overwrite: bool = False, keep_mtime: bool = False,
+          in_place_unsafe: bool = False, sync: bool = True, threads: int = 0,
           progress: Progress = None) -> LoraFactors:
     """Writes the sum of LoRAs, each times its strength, as one: exactly, by joining their factors (the
     rank of a layer is the sum of its ranks), or, with a rank or rule as of resize, the best factors of
@@ -181,9 +206,10 @@ def stack(adapters: Path | Adapter | Iterable[Path | tuple[Path, float] | Adapte
     adapter, or adapters whose names may be two for the same layers. ValueError, FileExistsError, OSError as of
     resize. Nothing is written then."""
     return _factor(_STACK, _rows_of(adapters), output, rank, conv_rank, rule, dtype, progress,
-                   "stacking", dict(kohya=kohya, names=_number_of(to, _FORMATS, "to"),
-                   architecture=architecture, dry_run=dry_run, overwrite=overwrite, sync=sync,
-                   threads=threads))
+                   "stacking", keep_mtime, dict(
+                       kohya=kohya, names=_number_of(to, _FORMATS, "to"), architecture=architecture,
+                       dry_run=dry_run, overwrite=overwrite, in_place_unsafe=in_place_unsafe,
+                       sync=sync, threads=threads))
 
 
 def extract(tuned: Path, base: Path, output: Path, *, rank: int | None = None,
@@ -191,7 +217,8 @@ def extract(tuned: Path, base: Path, output: Path, *, rank: int | None = None,
             to: Literal["kohya", "peft", "comfy"] | None = None, norms: bool = False,
             min_diff: float = 0.0, clamp_quantile: float = 0.0, dtype: _Dtype = None,
             ignore_unmatched: bool = False, dry_run: bool = False, overwrite: bool = False,
-            sync: bool = True, threads: int = 0, progress: Progress = None) -> LoraFactors:
+            keep_mtime: bool = False, in_place_unsafe: bool = False, sync: bool = True,
+            threads: int = 0, progress: Progress = None) -> LoraFactors:
     """Writes what a fine-tuned model has that its base has not, as a LoRA: for each layer of [out, in]
     the best factors of the difference. Models are read a block of rows at a time. rank, conv_rank,
     rule, dtype and so on: as of resize; without conv_rank convolutions with kernels are left out.
@@ -206,17 +233,19 @@ def extract(tuned: Path, base: Path, output: Path, *, rank: int | None = None,
     rows: list[tuple[Path, float, str | None, bytes | None]] = [(tuned, 1.0, None, None),
                                                                 (base, 1.0, None, None)]
     return _factor(_EXTRACT, rows, output, rank, conv_rank, rule, dtype, progress, "extracting",
-                   dict(kohya=kohya, names=_number_of(to, _FORMATS[:3], "to"), norms=norms,
-                   min_diff=min_diff, clamp_quantile=clamp_quantile,
-                   ignore_unmatched=ignore_unmatched, dry_run=dry_run, overwrite=overwrite,
-                   sync=sync, threads=threads))
+                   keep_mtime, dict(
+                       kohya=kohya, names=_number_of(to, _FORMATS[:3], "to"), norms=norms,
+                       min_diff=min_diff, clamp_quantile=clamp_quantile,
+                       ignore_unmatched=ignore_unmatched, dry_run=dry_run, overwrite=overwrite,
+                       in_place_unsafe=in_place_unsafe, sync=sync, threads=threads))
 
 
 def simplify(path: Path, output: Path, *, rank: int | Literal["exact"] | None = None,
              conv_rank: int | None = None, rule: _Rule = None, model: Path | None = None,
              kohya: bool = False, dtype: _Dtype = None, config: bytes | None = None,
              ignore_unmatched: bool = False, dry_run: bool = False, overwrite: bool = False,
-             sync: bool = True, threads: int = 0, progress: Progress = None) -> LoraFactors:
+             keep_mtime: bool = False, in_place_unsafe: bool = False, sync: bool = True,
+             threads: int = 0, progress: Progress = None) -> LoraFactors:
     """Writes a plain LoRA of an adapter of other methods: of LoHa, LoKr, Tucker's cores and whole
     differences and, with the model that they change, of DoRA, GLoRA, OFT, BOFT and (IA)^3. For a layer
     of [out, in] these are the best factors of its change at strength 1. rank="exact" keeps all that
@@ -229,13 +258,16 @@ def simplify(path: Path, output: Path, *, rank: int | Literal["exact"] | None = 
     if model is not None:
         rows.append((model, 1.0, None, None))
     return _factor(_SIMPLIFY, rows, output, rank, conv_rank, rule, dtype, progress, "simplifying",
-                   dict(kohya=kohya, ignore_unmatched=ignore_unmatched, dry_run=dry_run,
-                   overwrite=overwrite, sync=sync, threads=threads))
+                   keep_mtime, dict(
+                       kohya=kohya, ignore_unmatched=ignore_unmatched, dry_run=dry_run,
+                       overwrite=overwrite, in_place_unsafe=in_place_unsafe, sync=sync,
+                       threads=threads))
 
 
 def convert(path: Path, output: Path, to: Literal["kohya", "peft", "comfy", "diffusers"], *,
             architecture: str | None = None, model: Path | None = None, config: bytes | None = None,
-            ignore_unmatched: bool = False, overwrite: bool = False, sync: bool = True,
+            ignore_unmatched: bool = False, dry_run: bool = False, overwrite: bool = False,
+            keep_mtime: bool = False, in_place_unsafe: bool = False, sync: bool = True,
             progress: Progress = None) -> LoraConverted:
     """Writes an adapter under the names of another program, by the maps of docs/layouts.md. Where the
     other layout divides a layer of [out, in], up is cut by rows and down repeated; where it fuses
@@ -243,7 +275,8 @@ def convert(path: Path, output: Path, to: Literal["kohya", "peft", "comfy", "dif
     written beside the output; for diffusers the header has it.
 
     architecture, model: what model the adapter is for, where it does not tell. config: as of Adapter.
-    ignore_unmatched: leave out what has no other name that is known; it is in "unmatched".
+    ignore_unmatched: leave out what has no other name that is known; it is in "unmatched". The rest
+    as of resize.
 
     SafetensorError: nothing tells the model, or modules whose other names are not known. TypeError names
     what the other format has no place for. ValueError: an architecture whose layouts are not known.
@@ -253,7 +286,9 @@ def convert(path: Path, output: Path, to: Literal["kohya", "peft", "comfy", "dif
     if to == "peft" and not overwrite and os.path.lexists(beside):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), beside)
     known = _config_of(path) if config is None else config
-    with watch(progress, "converting") as tick:
+    with keep_times(keep_mtime and not dry_run, [path], output), \
+            watch(progress, "converting") as tick:
         return _core.lora_convert(path, output, number, architecture=architecture, model=model,
                                   config=known, ignore_unmatched=ignore_unmatched,
-                                  overwrite=overwrite, sync=sync, progress=tick)
+                                  overwrite=overwrite, sync=sync, progress=tick,
+                                  dry_run=dry_run, in_place_unsafe=in_place_unsafe)

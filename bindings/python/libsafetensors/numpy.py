@@ -139,7 +139,10 @@ def save_file(tensor_dict: Mapping[str, np.ndarray[Any, Any]], filename: Target,
 
     options: sync (True; False does not wait for the disk), align, keep_order as for save,
     spare (bytes of header reserved for later edits), overwrite (True), link ("replace", "follow"
-    or "refuse", if the target is a symbolic link), progress (True or a function)."""
+    or "refuse", if the target is a symbolic link), in_place_unsafe (for file systems that cannot
+    rename, such as mounted object stores: the old file is removed, then the new one copied to its
+    place; a crash in between leaves a hidden .NAME.sft-XXXXXX, which is whole), progress (True or a
+    function)."""
     other = replaced(__name__, "serialize_file")
     if other is not None:
         buffers: list[Any] = []

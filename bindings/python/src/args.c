@@ -91,9 +91,14 @@ void pysft_list_put(PyObject **list, size_t at, PyObject *item) {
     if (!item || PyList_SetItem(*list, (Py_ssize_t)at, item) < 0) Py_CLEAR(*list);
 }
 
-void pysft_list_add(PyObject **list, PyObject *item) {
-    if (!item || PyList_Append(*list, item) < 0) Py_CLEAR(*list);
+bool pysft_append(PyObject *list, PyObject *item) {
+    bool fine = list && item && PyList_Append(list, item) == 0;
     Py_XDECREF(item);
+    return fine;
+}
+
+void pysft_list_add(PyObject **list, PyObject *item) {
+    if (!pysft_append(*list, item)) Py_CLEAR(*list);
 }
 
 /* Adds the key whose value could not be encoded to the UnicodeEncodeError that is set. */

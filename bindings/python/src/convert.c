@@ -50,6 +50,7 @@ typedef struct convert_call {
     sft_dtype to;
     pysft_path output;
     sft_path_options path;
+    bool dry_run;
 } convert_call;
 
 static bool ends_with(const char *text, const char *end) {
@@ -84,6 +85,7 @@ static sft_code save_model(const convert_call *call, sft_conversion *conversion,
     sft_path_options path = call->path;
     if (pysft_stays_set(set, call->output.text, stem, &options)) {
         options.no_sync = path.no_sync;
+        options.in_place_unsafe = path.in_place_unsafe;
         return sft_conversion_save_set(conversion, call->output.text, &options, job, err);
     }
     path.mode = sft_set_output_mode(set, call->output.text);
@@ -126,7 +128,8 @@ static PyObject *run_convert(const convert_call *call, uint32_t threads, PyObjec
     job.job.threads = threads;
     Py_BEGIN_ALLOW_THREADS
     job.code = sft_conversion_new(set, call->to, &call->options, &conversion, &job.err);
-    if (!job.code) job.code = save_model(call, conversion, &job.job, &job.err);
+    if (!job.code && !call->dry_run)
+        job.code = save_model(call, conversion, &job.job, &job.err);
     Py_END_ALLOW_THREADS
     const sft_code code = job.code;
     bool of_input = code == SFT_CAST_VALUE || code == SFT_CAST_DTYPE || code == SFT_IO_READ
@@ -140,24 +143,25 @@ static PyObject *run_convert(const convert_call *call, uint32_t threads, PyObjec
 static PyObject *convert(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", "output", "dtype", "names", "saturate", "overrule_scales",
                              "overwrite", "sync", "threads", "progress", "dequantize", "lossy",
-                             NULL };
+                             "dry_run", "in_place_unsafe", NULL };
     PyObject *path, *output, *dtype, *names = NULL, *progress = NULL, *done = NULL;
     int saturate = 0, overrule = 0, overwrite = 0, sync = 1, asked = 1, dequantize = 0;
-    int lossy = 0;
+    int lossy = 0, dry_run = 0, in_place_unsafe = 0;
     uint32_t threads;
     convert_call call = { .state = pysft_state_of(module), .options = SFT_CONVERT_OPTIONS_INIT,
                           .path = SFT_PATH_OPTIONS_INIT };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|$OppppiOpp:convert", words, &path, &output,
-                                     &dtype, &names, &saturate, &overrule, &overwrite, &sync,
-                                     &asked, &progress, &dequantize, &lossy)
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|$OppppiOpppp:convert", words, &path,
+                                     &output, &dtype, &names, &saturate, &overrule, &overwrite,
+                                     &sync, &asked, &progress, &dequantize, &lossy, &dry_run,
+                                     &in_place_unsafe)
         || pysft_threads_of(asked, &threads) < 0 || pysft_dtype_of(dtype, &call.to) < 0)
         return NULL;
     call.options.saturate = saturate != 0;
     call.options.scaled = overrule != 0;
     call.options.dequantize = dequantize != 0;
     call.options.lossy = lossy != 0;
-    call.path.no_sync = !sync;
-    call.path.no_clobber = !overwrite;
+    call.dry_run = dry_run != 0;
+    pysft_path_flags(&call.path, sync, overwrite, in_place_unsafe);
     bool ready = pysft_output_of(output, &call.output) == 0;
     if (ready) call.store = pysft_model_open(call.state, path);
     ready = ready && call.store;
@@ -247,7 +251,7 @@ PyMethodDef pysft_convert_functions[] = {
     { "convert", PYSFT_KEYWORDS(convert),
       "convert($module, /, path, output, dtype, *, names=None, saturate=False,\n"
       " overrule_scales=False, overwrite=False, sync=True, threads=1, progress=None,\n"
-      " dequantize=False, lossy=False)\n--\n\n" },
+      " dequantize=False, lossy=False, dry_run=False, in_place_unsafe=False)\n--\n\n" },
     { "cast", PYSFT_KEYWORDS(cast),
       "cast($module, /, data, source, target, saturate=False)\n--\n\n"
       "Convert elements, packed as in a file; returns a bytearray." },

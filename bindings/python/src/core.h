@@ -261,6 +261,8 @@ PyObject *pysft_text(sft_span span);
 int pysft_dict_put(PyObject *dict, const char *key, PyObject *value);
 /* Fills an item of a new list, or appends one. Steals the item; a failure clears *list. */
 void pysft_list_put(PyObject **list, size_t at, PyObject *item);
+/* Appends to a list. Steals the item; both may be NULL after a failure. */
+bool pysft_append(PyObject *list, PyObject *item);
 void pysft_list_add(PyObject **list, PyObject *item);
 
 /* Pairs of str from a mapping; none from None or NULL. `keep` holds the strings: release with

@@ -146,19 +146,21 @@ static int edit_begin(edit_call *call, PyObject *path, PyObject *set, PyObject *
 
 static PyObject *edit(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", "set", "remove", "rename", "output", "safe", "sync",
-                             "keep_mtime", "force", "link", "dry_run", "progress", "put", NULL };
+                             "keep_mtime", "force", "link", "dry_run", "progress", "put",
+                             "in_place_unsafe", NULL };
     PyObject *path, *set = NULL, *removed = NULL, *rename = NULL, *output = NULL, *link = NULL;
     PyObject *progress = NULL, *put = NULL, *done = NULL;
-    int safe = 0, sync = 1, keep_mtime = 0, force = 0, dry_run = 0;
+    int safe = 0, sync = 1, keep_mtime = 0, force = 0, dry_run = 0, in_place_unsafe = 0;
     edit_call call = { .state = pysft_state_of(module), .options = SFT_EDIT_OPTIONS_INIT,
                        .saving = SFT_PATH_OPTIONS_INIT };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOOOppppOpOO:edit", words, &path, &set,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOOOppppOpOOp:edit", words, &path, &set,
                                      &removed, &rename, &output, &safe, &sync, &keep_mtime,
-                                     &force, &link, &dry_run, &progress, &put)
+                                     &force, &link, &dry_run, &progress, &put, &in_place_unsafe)
         || pysft_link_of(link, &call.options.link) < 0)
         return NULL;
     call.options.safe = safe != 0;
     call.options.no_sync = call.saving.no_sync = !sync;
+    call.options.in_place_unsafe = call.saving.in_place_unsafe = in_place_unsafe != 0;
     call.options.keep_mtime = keep_mtime != 0;
     call.options.force = force != 0;
     call.options.no_recover = dry_run != 0;
@@ -207,7 +209,7 @@ PyMethodDef pysft_edit_functions[] = {
     { "edit", PYSFT_KEYWORDS(edit),
       "edit($module, /, path, *, set=None, remove=(), rename=None, output=None,\n"
       " safe=False, sync=True, keep_mtime=False, force=False, link='replace',\n"
-      " dry_run=False, progress=None, put=())\n--\n\n" },
+      " dry_run=False, progress=None, put=(), in_place_unsafe=False)\n--\n\n" },
     { "recover", PYSFT_KEYWORDS(recover),
       "recover($module, /, path, *, force=False, sync=True)\n--\n\n" },
     { NULL, NULL, 0, NULL },

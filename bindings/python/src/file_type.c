@@ -471,6 +471,18 @@ static PyObject *file_repr(PyObject *object) {
     return text;
 }
 
+static PyObject *file_stats(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "names", "histogram", "threads", "progress", NULL };
+    PyObject *names = Py_None, *progress = Py_None;
+    int histogram = 0, threads = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$piO:stats", words, &names, &histogram,
+                                     &threads, &progress))
+        return NULL;
+    return pysft_import_apply("libsafetensors._stats", "file_stats",
+                              Py_BuildValue("(OONiO)", object, names,
+                                            PyBool_FromLong(histogram), threads, progress));
+}
+
 static PyObject *file_html(PyObject *object, PyObject *Py_UNUSED(none)) {
     return pysft_import_call(PYSFT_VIEWS, "file_html", object);
 }
@@ -530,6 +542,10 @@ static PyMethodDef file_methods[] = {
       "Read-only buffer of bytes begin to end of the file, which must be inside its data: the\n"
       "memory of a mapped file, else a copy. For reading adjacent tensors at once.\n"
       "ValueError, IndexError." },
+    { "stats", PYSFT_KEYWORDS(file_stats),
+      "stats($self, /, names=None, *, histogram=False, threads=0, progress=None)\n--\n\n"
+      "Dict of name -> Tensor.stats() of all tensors, or those in names, which may be patterns.\n"
+      "Reads them; in notebooks a table, with histograms if they were asked for." },
     { "close", file_close, METH_NOARGS,
       "close($self, /)\n--\n\n"
       "Close this handle. Tensors and arrays made from it keep the memory." },

@@ -38,13 +38,6 @@ static bool open_components(layout_call *call, PyObject *paths) {
     return true;
 }
 
-/* Appends and takes the reference. */
-static bool append(PyObject *list, PyObject *item) {
-    bool fine = list && item && PyList_Append(list, item) == 0;
-    Py_XDECREF(item);
-    return fine;
-}
-
 static PyObject *span_text(sft_span span) {
     return PyUnicode_DecodeUTF8(span.data, (Py_ssize_t)span.len, "surrogateescape");
 }
@@ -72,15 +65,15 @@ static PyObject *told_dict(const layout_call *call, const sft_layout_conversion 
     const sft_layout_file *file;
     sft_span note;
     for (size_t i = 0; fine && (one = sft_layout_conversion_component_at(conversion, i)); i++)
-        fine = append(components, component_dict(call, one));
+        fine = pysft_append(components, component_dict(call, one));
     for (size_t i = 0; fine && (file = sft_layout_conversion_file_at(conversion, i)); i++)
-        fine = append(files, PyUnicode_DecodeFSDefault(file->path));
+        fine = pysft_append(files, PyUnicode_DecodeFSDefault(file->path));
     for (size_t i = 0; fine && i < told->unmatched; i++)
-        fine = append(unmatched,
+        fine = pysft_append(unmatched,
                       span_text(sft_layout_conversion_unmatched_at(conversion, i, NULL)));
     for (size_t i = 0;
          fine && (note = sft_layout_conversion_note_at(conversion, i, &is_lost)).len; i++)
-        fine = append(is_lost ? lost : needs, span_text(note));
+        fine = pysft_append(is_lost ? lost : needs, span_text(note));
     if (fine)
         return Py_BuildValue("{sN,sN,sN,sN,sN,sn,sN,sN}", "architecture",
                              text_or_none(told->architecture), "pipeline",
@@ -101,6 +94,7 @@ static sft_code save_layout(const layout_call *call, sft_layout_conversion *conv
     sft_save_set_options folder = SFT_SAVE_SET_OPTIONS_INIT;
     sft_sink sink;
     folder.no_sync = call->path.no_sync;
+    folder.in_place_unsafe = call->path.in_place_unsafe;
     folder.mode = call->path.mode;
     if (call->options.to != SFT_LAYOUT_SINGLE)
         return sft_layout_conversion_save_folder(conversion, call->output.text, &folder, job, err);
@@ -133,25 +127,25 @@ static PyObject *run_layout(const layout_call *call, PyObject *progress) {
 
 static PyObject *layout(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "paths", "output", "to", "architecture", "ignore_unmatched",
-                             "max_bytes", "dry_run", "overwrite", "sync", "progress", NULL };
+                             "max_bytes", "dry_run", "overwrite", "sync", "progress",
+                             "in_place_unsafe", NULL };
     PyObject *paths, *output, *progress = NULL, *done = NULL;
-    int to = 0, ignore = 0, dry_run = 0, overwrite = 0, sync = 1;
+    int to = 0, ignore = 0, dry_run = 0, overwrite = 0, sync = 1, in_place_unsafe = 0;
     unsigned long long most = 0;
     layout_call *call = calloc(1, sizeof *call);
     if (!call) return PyErr_NoMemory();
     call->state = pysft_state_of(module);
     call->options = (sft_layout_options)SFT_LAYOUT_OPTIONS_INIT;
     call->path = (sft_path_options)SFT_PATH_OPTIONS_INIT;
-    bool ready = PyArg_ParseTupleAndKeywords(args, kwargs, "O!Oi|$zpKpppO:layout", words,
+    bool ready = PyArg_ParseTupleAndKeywords(args, kwargs, "O!Oi|$zpKpppOp:layout", words,
                                              &PyTuple_Type, &paths, &output, &to,
                                              &call->options.architecture, &ignore, &most, &dry_run,
-                                             &overwrite, &sync, &progress);
+                                             &overwrite, &sync, &progress, &in_place_unsafe);
     call->options.to = (uint32_t)to;
     call->options.ignore_unmatched = ignore != 0;
     call->options.max_bytes = most;
     call->dry_run = dry_run != 0;
-    call->path.no_sync = !sync;
-    call->path.no_clobber = !overwrite;
+    pysft_path_flags(&call->path, sync, overwrite, in_place_unsafe);
     ready = ready && pysft_output_of(output, &call->output) == 0 && open_components(call, paths);
     if (ready) done = run_layout(call, progress);
     for (size_t i = 0; i < call->count; i++) pysft_store_drop(call->stores[i]);
@@ -163,6 +157,7 @@ static PyObject *layout(PyObject *module, PyObject *args, PyObject *kwargs) {
 PyMethodDef pysft_layout_functions[] = {
     { "layout", PYSFT_KEYWORDS(layout),
       "layout($module, /, paths, output, to, *, architecture=None, ignore_unmatched=False,\n"
-      " max_bytes=0, dry_run=False, overwrite=False, sync=True, progress=None)\n--\n\n" },
+      " max_bytes=0, dry_run=False, overwrite=False, sync=True, progress=None,\n"
+      " in_place_unsafe=False)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };

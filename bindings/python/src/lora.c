@@ -95,13 +95,6 @@ static PyObject *module_dict(const sft_adapter_module *m, double norm) {
                          m->dora ? Py_True : Py_False, "norm", number_or_none(norm >= 0, norm));
 }
 
-/* Appends and takes the reference. */
-static bool append(PyObject *list, PyObject *item) {
-    bool fine = item && PyList_Append(list, item) == 0;
-    Py_XDECREF(item);
-    return fine;
-}
-
 static PyObject *info_dict(pysft_state *state, const sft_adapter *adapter, bool norms,
                            const char *path) {
     PyObject *modules = PyList_New(0), *others = PyList_New(0);
@@ -115,10 +108,10 @@ static PyObject *info_dict(pysft_state *state, const sft_adapter *adapter, bool 
         Py_END_ALLOW_THREADS
         if (code) pysft_fail(state, &err, path);
         fine = !code && PyErr_CheckSignals() == 0
-            && append(modules, module_dict(sft_adapter_module_at(adapter, i), norm));
+            && pysft_append(modules, module_dict(sft_adapter_module_at(adapter, i), norm));
     }
     for (size_t i = 0; fine && i < sft_adapter_other_count(adapter); i++)
-        fine = append(others, span_text(sft_adapter_other_at(adapter, i)));
+        fine = pysft_append(others, span_text(sft_adapter_other_at(adapter, i)));
     if (fine) return Py_BuildValue("{sN,sN}", "modules", modules, "other_tensors", others);
     Py_XDECREF(modules);
     Py_XDECREF(others);
@@ -174,6 +167,7 @@ typedef struct merge_call {
     sft_adapter_merge_options options;
     pysft_path output;
     sft_path_options path;
+    bool dry_run;
 } merge_call;
 
 /* Tuples of path, strength, blocks and config. The tuple owns their texts. finds: configurations
@@ -222,6 +216,7 @@ static sft_code save_merged(const merge_call *call, sft_adapter_merge *merge, co
     sft_path_options path = call->path;
     if (pysft_stays_set(set, call->output.text, stem, &options)) {
         options.no_sync = path.no_sync;
+        options.in_place_unsafe = path.in_place_unsafe;
         return sft_adapter_merge_save_set(merge, call->output.text, &options, job, err);
     }
     path.mode = sft_set_output_mode(set, call->output.text);
@@ -233,7 +228,7 @@ static PyObject *adapter_dict(const merge_call *call, const sft_adapter_merge *m
     PyObject *unmatched = PyList_New(0);
     bool fine = unmatched != NULL;
     for (size_t i = 0; fine && i < sft_adapter_merge_unmatched(merge, k); i++)
-        fine = append(unmatched, span_text(sft_adapter_merge_unmatched_at(merge, k, i)));
+        fine = pysft_append(unmatched, span_text(sft_adapter_merge_unmatched_at(merge, k, i)));
     if (!fine) {
         Py_XDECREF(unmatched);
         return NULL;
@@ -250,7 +245,7 @@ static PyObject *merged_dict(const merge_call *call, const sft_adapter_merge *me
     PyObject *adapters = PyList_New(0);
     bool fine = adapters != NULL;
     for (size_t k = 0; fine && k < call->count; k++)
-        fine = append(adapters, adapter_dict(call, merge, k));
+        fine = pysft_append(adapters, adapter_dict(call, merge, k));
     if (!fine) {
         Py_XDECREF(adapters);
         return NULL;
@@ -284,7 +279,9 @@ static PyObject *run_merge(const merge_call *call, PyObject *progress) {
         job.code = sft_adapter_merge_add(merge, pysft_store_set(a->store), &a->use, &job.err);
         if (job.code) path = pysft_store_path(a->store);
     }
-    if (!job.code) job.code = save_merged(call, merge, &job.job, &job.err);
+    if (!job.code)
+        job.code = call->dry_run ? sft_adapter_merge_plan(merge, &job.err)
+                                 : save_merged(call, merge, &job.job, &job.err);
     Py_END_ALLOW_THREADS
     if (!path) path = blamed(call, merge, job.code);
     if (pysft_job_done(&job, call->state, path) == 0) done = merged_dict(call, merge);
@@ -294,14 +291,15 @@ static PyObject *run_merge(const merge_call *call, PyObject *progress) {
 
 static PyObject *lora_merge(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "model", "adapters", "output", "dora", "stochastic",
-                             "ignore_unmatched", "overwrite", "sync", "threads", "progress", NULL };
+                             "ignore_unmatched", "overwrite", "sync", "threads", "progress",
+                             "dry_run", "in_place_unsafe", NULL };
     PyObject *model, *rows, *output, *seed = Py_None, *progress = NULL, *done = NULL;
-    int dora = 0, ignore = 0, overwrite = 0, sync = 1, asked = 0;
+    int dora = 0, ignore = 0, overwrite = 0, sync = 1, asked = 0, dry_run = 0, unsafe = 0;
     merge_call call = { .state = pysft_state_of(module),
                         .options = SFT_ADAPTER_MERGE_OPTIONS_INIT, .path = SFT_PATH_OPTIONS_INIT };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|$iOpppiO:lora_merge", words, &model, &rows,
-                                     &output, &dora, &seed, &ignore, &overwrite, &sync, &asked,
-                                     &progress)
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|$iOpppiOpp:lora_merge", words, &model,
+                                     &rows, &output, &dora, &seed, &ignore, &overwrite, &sync,
+                                     &asked, &progress, &dry_run, &unsafe)
         || pysft_threads_of(asked, &call.options.threads) < 0)
         return NULL;
     call.options.dora = (uint32_t)dora;
@@ -309,8 +307,8 @@ static PyObject *lora_merge(PyObject *module, PyObject *args, PyObject *kwargs) 
     if (seed != Py_None) call.options.seed = PyLong_AsUnsignedLongLong(seed);
     if (PyErr_Occurred()) return NULL;
     call.options.ignore_unmatched = ignore != 0;
-    call.path.no_sync = !sync;
-    call.path.no_clobber = !overwrite;
+    call.dry_run = dry_run != 0;
+    pysft_path_flags(&call.path, sync, overwrite, unsafe);
     PyObject *held = PySequence_Tuple(rows);
     bool ready = held && pysft_output_of(output, &call.output) == 0;
     if (ready) call.model = pysft_model_open(call.state, model);
@@ -367,10 +365,10 @@ static PyObject *factors_dict(const sft_adapter_factors *factors) {
     for (size_t i = 0; fine && i < sft_adapter_factors_count(factors); i++) {
         const sft_adapter_factor *one = sft_adapter_factors_at(factors, i);
         left_out += one->left_out;
-        if (!one->left_out) fine = append(modules, factor_dict(one));
+        if (!one->left_out) fine = pysft_append(modules, factor_dict(one));
     }
     for (size_t i = 0; fine && i < sft_adapter_factors_unmatched(factors); i++)
-        fine = append(unmatched, span_text(sft_adapter_factors_unmatched_at(factors, i)));
+        fine = pysft_append(unmatched, span_text(sft_adapter_factors_unmatched_at(factors, i)));
     if (fine)
         told = Py_BuildValue("{sO,sn,sO}", "modules", modules, "left_out", (Py_ssize_t)left_out,
                              "unmatched", unmatched);
@@ -416,22 +414,21 @@ static PyObject *lora_factors(PyObject *module, PyObject *args, PyObject *kwargs
     static char *words[] = { "verb", "inputs", "output", "rank", "conv_rank", "rule", "value",
                              "kohya", "dtype", "norms", "names", "min_diff", "clamp_quantile",
                              "ignore_unmatched", "dry_run", "overwrite", "sync", "threads",
-                             "progress", "architecture", NULL };
-    PyObject *rows, *output, *progress = NULL, *done = NULL;
+                             "progress", "architecture", "in_place_unsafe", NULL };
+    PyObject *rows, *output, *dtype = Py_None, *progress = NULL, *done = NULL;
     int verb, rule = 0, kohya = 0, norms = 0, names = 0, ignore = 0, dry_run = 0, overwrite = 0;
-    int sync = 1, asked = 0;
+    int sync = 1, asked = 0, unsafe = 0;
     unsigned long long rank = 0, conv_rank = 0;
-    PyObject *dtype = Py_None;
     factors_call call = { .state = pysft_state_of(module),
                           .options = SFT_ADAPTER_FACTORS_OPTIONS_INIT,
                           .path = SFT_PATH_OPTIONS_INIT };
     sft_adapter_factors_options *o = &call.options;
     sft_dtype found;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "iOO|$KKidpOpiddppppiOz:lora_factors", words,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "iOO|$KKidpOpiddppppiOzp:lora_factors", words,
                                      &verb, &rows, &output, &rank, &conv_rank, &rule, &o->value,
                                      &kohya, &dtype, &norms, &names, &o->min_diff,
                                      &o->clamp_quantile, &ignore, &dry_run, &overwrite, &sync,
-                                     &asked, &progress, &o->architecture)
+                                     &asked, &progress, &o->architecture, &unsafe)
         || pysft_threads_of(asked, &call.threads) < 0)
         return NULL;
     if (dtype != Py_None) {
@@ -444,8 +441,7 @@ static PyObject *lora_factors(PyObject *module, PyObject *args, PyObject *kwargs
     o->kohya = kohya != 0, o->norms = norms != 0;
     o->ignore_unmatched = ignore != 0;
     o->measure = call.dry_run = dry_run != 0;
-    call.path.no_sync = !sync;
-    call.path.no_clobber = !overwrite;
+    pysft_path_flags(&call.path, sync, overwrite, unsafe);
     PyObject *held = PySequence_Tuple(rows);
     size_t most = held ? (size_t)PyTuple_Size(held) : 0;
     bool ready = held && pysft_output_of(output, &call.output) == 0
@@ -473,7 +469,8 @@ static PyObject *conversion_dict(const sft_adapter_conversion *conversion) {
     PyObject *unmatched = PyList_New(0);
     bool fine = unmatched != NULL;
     for (size_t i = 0; fine && i < sft_adapter_conversion_unmatched(conversion); i++)
-        fine = append(unmatched, span_text(sft_adapter_conversion_unmatched_at(conversion, i)));
+        fine = pysft_append(unmatched,
+                            span_text(sft_adapter_conversion_unmatched_at(conversion, i)));
     if (!fine) {
         Py_XDECREF(unmatched);
         return NULL;
@@ -491,6 +488,7 @@ typedef struct conversion_call {
     sft_adapter_conversion_options options;
     pysft_path output;
     sft_path_options path;
+    bool dry_run;
 } conversion_call;
 
 /* adapter_config.json appears beside the output when that is there. No GIL. */
@@ -532,7 +530,8 @@ static PyObject *run_conversion(conversion_call *call, PyObject *progress) {
                                           &conversion, &job.err);
     read = !job.code && (call->options.ignore_unmatched
                          || sft_adapter_conversion_unmatched(conversion) == 0);
-    if (!job.code) job.code = save_converted(call, conversion, &job.job, &job.err);
+    if (!job.code && !call->dry_run)
+        job.code = save_converted(call, conversion, &job.job, &job.err);
     Py_END_ALLOW_THREADS
     const char *about = read ? call->output.text : pysft_store_path(call->adapter);
     if (pysft_job_done(&job, call->state, about) == 0) done = conversion_dict(conversion);
@@ -542,24 +541,26 @@ static PyObject *run_conversion(conversion_call *call, PyObject *progress) {
 
 static PyObject *lora_convert(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", "output", "to", "architecture", "model", "config",
-                             "ignore_unmatched", "overwrite", "sync", "progress", NULL };
+                             "ignore_unmatched", "overwrite", "sync", "progress", "dry_run",
+                             "in_place_unsafe", NULL };
     PyObject *path, *output, *model = Py_None, *progress = NULL, *done = NULL;
-    int to, ignore = 0, overwrite = 0, sync = 1;
+    int to, ignore = 0, overwrite = 0, sync = 1, dry_run = 0, unsafe = 0;
     const char *config = NULL;
     Py_ssize_t len = 0;
     sft_buffer found = { 0 };
     conversion_call call = { .state = pysft_state_of(module),
                              .options = SFT_ADAPTER_CONVERSION_OPTIONS_INIT,
                              .path = SFT_PATH_OPTIONS_INIT };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOi|$zOz#pppO:lora_convert", words, &path,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOi|$zOz#pppOpp:lora_convert", words, &path,
                                      &output, &to, &call.options.architecture, &model, &config,
-                                     &len, &ignore, &overwrite, &sync, &progress))
+                                     &len, &ignore, &overwrite, &sync, &progress, &dry_run,
+                                     &unsafe))
         return NULL;
     call.options.to = (uint32_t)to;
     call.options.config = (sft_span){ config, config ? (size_t)len : 0 };
     call.options.ignore_unmatched = ignore != 0;
-    call.path.no_sync = !sync;
-    call.path.no_clobber = !overwrite;
+    call.dry_run = dry_run != 0;
+    pysft_path_flags(&call.path, sync, overwrite, unsafe);
     bool ready = pysft_output_of(output, &call.output) == 0;
     if (ready) call.adapter = pysft_model_open(call.state, path);
     ready = ready && call.adapter
@@ -583,14 +584,16 @@ PyMethodDef pysft_lora_functions[] = {
       "lora_info($module, /, path, config=None, norms=True)\n--\n\n" },
     { "lora_merge", PYSFT_KEYWORDS(lora_merge),
       "lora_merge($module, /, model, adapters, output, *, dora=0, stochastic=None,\n"
-      " ignore_unmatched=False, overwrite=False, sync=True, threads=0, progress=None)\n--\n\n" },
+      " ignore_unmatched=False, overwrite=False, sync=True, threads=0, progress=None,\n"
+      " dry_run=False, in_place_unsafe=False)\n--\n\n" },
     { "lora_factors", PYSFT_KEYWORDS(lora_factors),
       "lora_factors($module, /, verb, inputs, output, *, rank=0, conv_rank=0, rule=0, value=0.0,\n"
       " kohya=False, dtype=None, norms=False, names=0, min_diff=0.0, clamp_quantile=0.0,\n"
       " ignore_unmatched=False, dry_run=False, overwrite=False, sync=True, threads=0,\n"
-      " progress=None, architecture=None)\n--\n\n" },
+      " progress=None, architecture=None, in_place_unsafe=False)\n--\n\n" },
     { "lora_convert", PYSFT_KEYWORDS(lora_convert),
       "lora_convert($module, /, path, output, to, *, architecture=None, model=None, config=None,\n"
-      " ignore_unmatched=False, overwrite=False, sync=True, progress=None)\n--\n\n" },
+      " ignore_unmatched=False, overwrite=False, sync=True, progress=None, dry_run=False,\n"
+      " in_place_unsafe=False)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };

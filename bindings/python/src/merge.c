@@ -16,6 +16,7 @@ typedef struct models_call {
     sft_merge_options options;
     pysft_path output;
     sft_path_options path;
+    bool dry_run;
 } models_call;
 
 static void drop_models(models_call *call) {
@@ -79,7 +80,7 @@ static PyObject *save_models(const models_call *call, PyObject *weights, PyObjec
     for (size_t i = 0; !job.code && i < call->count; i++)
         job.code = sft_merge_add(merge, pysft_store_set(call->stores[i]), NULL, texts[i], &job.err);
     if (!job.code) job.code = sft_merge_plan(merge, &job.err);
-    if (!job.code) {
+    if (!job.code && !call->dry_run) {
         sft_sink sink;
         job.code = sft_sink_path(call->output.text, &call->path, &sink, &job.err);
         if (!job.code) job.code = sft_merge_save(merge, sink, &job.job, &job.err);
@@ -95,28 +96,29 @@ static PyObject *save_models(const models_call *call, PyObject *weights, PyObjec
 static PyObject *merge_models(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "models", "weights", "output", "method", "base", "params", "recipe",
                              "seed", "dtype", "ignore_missing", "overwrite", "sync", "threads",
-                             "progress", NULL };
+                             "progress", "dry_run", "in_place_unsafe", NULL };
     PyObject *models, *weights, *output, *params, *seed, *dtype, *progress = NULL, *done = NULL;
     Py_ssize_t base = -1, len = 0;
     const char *recipe = NULL;
-    int ignore = 0, overwrite = 0, sync = 1, asked = 0;
+    int ignore = 0, overwrite = 0, sync = 1, asked = 0, dry_run = 0, unsafe = 0;
     sft_dtype to;
     models_call *call = calloc(1, sizeof *call);
     if (!call) return PyErr_NoMemory();
     call->state = pysft_state_of(module);
     call->options = (sft_merge_options)SFT_MERGE_OPTIONS_INIT;
     call->path = (sft_path_options)SFT_PATH_OPTIONS_INIT;
-    bool ready = PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!OznO!z#OO|$pppiO:merge_models",
+    bool ready = PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!OznO!z#OO|$pppiOpp:merge_models",
                                              words, &PyTuple_Type, &models, &PyTuple_Type, &weights,
                                              &output, &call->options.method, &base, &PyTuple_Type,
                                              &params, &recipe, &len, &seed, &dtype, &ignore,
-                                             &overwrite, &sync, &asked, &progress)
+                                             &overwrite, &sync, &asked, &progress, &dry_run,
+                                             &unsafe)
               && pysft_threads_of(asked, &call->options.threads) >= 0;
     if (ready && base >= 0) call->options.base = (size_t)base;
     call->options.recipe = (sft_span){ recipe, recipe ? (size_t)len : 0 };
     call->options.ignore_missing = ignore != 0;
-    call->path.no_sync = !sync;
-    call->path.no_clobber = !overwrite;
+    call->dry_run = dry_run != 0;
+    pysft_path_flags(&call->path, sync, overwrite, unsafe);
     if (ready && seed != Py_None) {
         call->options.has_seed = true;
         call->options.seed = PyLong_AsUnsignedLongLong(seed);
@@ -158,8 +160,7 @@ static PyObject *merge_named(PyObject *module, PyObject *args) {
     for (size_t i = 0; names && i < sft_merge_named(merge); i++) {
         sft_span name = sft_merge_named_at(merge, i);
         PyObject *one = PyUnicode_FromStringAndSize(name.data, (Py_ssize_t)name.len);
-        if (!one || PyList_Append(names, one) < 0) Py_CLEAR(names);
-        Py_XDECREF(one);
+        pysft_list_add(&names, one);
     }
     sft_merge_free(merge);
     return names;
@@ -207,11 +208,8 @@ static PyObject *merge_of(PyObject *module, PyObject *args, PyObject *kwargs) {
         const char *path = who < call->count ? pysft_store_path(call->stores[who]) : NULL;
         if (pysft_job_done(&job, call->state, path) == 0) blocks = PyList_New(0);
     }
-    for (size_t i = 0; blocks && i < sft_mixture_count(mixture); i++) {
-        PyObject *one = block_dict(sft_mixture_at(mixture, i), call->count - 1);
-        if (!one || PyList_Append(blocks, one) < 0) Py_CLEAR(blocks);
-        Py_XDECREF(one);
-    }
+    for (size_t i = 0; blocks && i < sft_mixture_count(mixture); i++)
+        pysft_list_add(&blocks, block_dict(sft_mixture_at(mixture, i), call->count - 1));
     PyObject *done = blocks ? Py_BuildValue("(Nn)", blocks,
                                             (Py_ssize_t)sft_mixture_left_out(mixture)) : NULL;
     sft_mixture_free(mixture);
@@ -223,8 +221,8 @@ static PyObject *merge_of(PyObject *module, PyObject *args, PyObject *kwargs) {
 PyMethodDef pysft_merge_functions[] = {
     { "merge_models", PYSFT_KEYWORDS(merge_models),
       "merge_models($module, /, models, weights, output, method, base, params, recipe, seed,\n"
-      " dtype, *, ignore_missing=False, overwrite=False, sync=True, threads=0, progress=None)\n"
-      "--\n\n" },
+      " dtype, *, ignore_missing=False, overwrite=False, sync=True, threads=0, progress=None,\n"
+      " dry_run=False, in_place_unsafe=False)\n--\n\n" },
     { "merge_named", merge_named, METH_VARARGS, "merge_named($module, recipe, /)\n--\n\n" },
     { "merge_of", PYSFT_KEYWORDS(merge_of),
       "merge_of($module, /, models, *, progress=None)\n--\n\n" },

@@ -119,6 +119,12 @@ static int mode_at(const char *path, long long *mode) {
     return status;
 }
 
+void pysft_path_flags(sft_path_options *options, int sync, int overwrite, int in_place_unsafe) {
+    options->no_sync = !sync;
+    options->no_clobber = !overwrite;
+    options->in_place_unsafe = in_place_unsafe != 0;
+}
+
 int pysft_inherit(const char *from, const char *to, bool keep_mtime, sft_path_options *options) {
     long long mode, mtime, there;
     if (!from) return 0;

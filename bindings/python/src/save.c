@@ -59,20 +59,19 @@ static PyObject *save_to(save_call *call, PyObject *target, const char *path,
 
 static PyObject *save_file(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", "specs", "metadata", "sync", "align", "keep_order", "spare",
-                             "overwrite", "link", "progress", NULL };
+                             "overwrite", "link", "progress", "in_place_unsafe", NULL };
     PyObject *target, *specs, *metadata = NULL, *link = NULL, *progress = NULL, *done = NULL;
-    int sync = 1, align = 8, keep_order = 0, overwrite = 1;
+    int sync = 1, align = 8, keep_order = 0, overwrite = 1, unsafe = 0;
     long long spare = 0;
     save_call call = { .state = pysft_state_of(module) };
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     pysft_path path = { NULL, NULL, NULL };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$pipLpOO:save_file", words, &target,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$pipLpOOp:save_file", words, &target,
                                      &specs, &metadata, &sync, &align, &keep_order, &spare,
-                                     &overwrite, &link, &progress))
+                                     &overwrite, &link, &progress, &unsafe))
         return NULL;
     if (spare < 0) return PyErr_Format(PyExc_ValueError, "expected spare to be 0 or more");
-    options.no_sync = !sync;
-    options.no_clobber = !overwrite;
+    pysft_path_flags(&options, sync, overwrite, unsafe);
     bool is_target = pysft_is_target(target);
     if (pysft_link_of(link, &options.link) < 0) return NULL;
     if (!is_target && pysft_output_of(target, &path) < 0) return NULL;
@@ -167,20 +166,21 @@ static PyObject *run_set(set_call *call, const char *folder, bool dry_run) {
 static PyObject *save_set(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "folder", "specs", "metadata", "max_bytes", "count", "shards", "stem",
                              "index_metadata", "sync", "align", "keep_order", "dry_run", "progress",
-                             NULL };
+                             "in_place_unsafe", NULL };
     PyObject *folder, *specs, *metadata = NULL, *shards = NULL, *progress = NULL, *done = NULL;
     const char *index = NULL;
     unsigned long long most = 0;
-    int count = 0, sync = 1, align = 8, keep_order = 0, dry_run = 0;
+    int count = 0, sync = 1, align = 8, keep_order = 0, dry_run = 0, unsafe = 0;
     set_call call = { .save.state = pysft_state_of(module), .options = SFT_SAVE_SET_OPTIONS_INIT };
     pysft_path path = { NULL, NULL, NULL };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$KiOzzpippO:save_set", words, &folder,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$KiOzzpippOp:save_set", words, &folder,
                                      &specs, &metadata, &most, &count, &shards,
                                      &call.options.stem, &index, &sync, &align, &keep_order,
-                                     &dry_run, &progress)
+                                     &dry_run, &progress, &unsafe)
         || pysft_output_of(folder, &path) < 0)
         return NULL;
     call.options.no_sync = !sync;
+    call.options.in_place_unsafe = unsafe != 0;
     if (index) call.options.index_metadata = sft_span_cstr(index);
     if (save_begin(&call.save, specs, metadata, progress, align, keep_order) == 0) {
         call.shard_of = PyMem_Calloc(call.save.parts.specs.count + 1, sizeof *call.shard_of);
@@ -266,12 +266,13 @@ static PyObject *save_bytes(PyObject *module, PyObject *args, PyObject *kwargs) 
 PyMethodDef pysft_save_functions[] = {
     { "save_file", PYSFT_KEYWORDS(save_file),
       "save_file($module, /, path, specs, metadata=None, *, sync=True, align=8,\n"
-      " keep_order=False, spare=0, overwrite=True, link='replace', progress=None)\n--\n\n" },
+      " keep_order=False, spare=0, overwrite=True, link='replace', progress=None,\n"
+      " in_place_unsafe=False)\n--\n\n" },
     { "save_bytes", PYSFT_KEYWORDS(save_bytes),
       "save_bytes($module, /, specs, metadata=None, *, align=8, keep_order=False)\n--\n\n" },
     { "save_set", PYSFT_KEYWORDS(save_set),
       "save_set($module, /, folder, specs, metadata=None, *, max_bytes=0, count=0,\n"
       " shards=None, stem=None, index_metadata=None, sync=True, align=8, keep_order=False,\n"
-      " dry_run=False, progress=None)\n--\n\n" },
+      " dry_run=False, progress=None, in_place_unsafe=False)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };

@@ -1,4 +1,4 @@
-/* Tensor.stats(). Tests: test_stats.py. */
+/* Tensor.stats(). Tests: test_stats.py. File.stats() is in _views.py. */
 #include "specs.h"
 #include "tensor.h"
 
@@ -21,15 +21,35 @@ static PyObject *extreme_of(sft_dtype dtype, double value, uint64_t bits) {
     return out;
 }
 
+/* [(exponent, negative, positive)] of the bins that are not empty. */
+static PyObject *bins_of(const sft_histogram *histogram) {
+    PyObject *bins = PyList_New(0);
+    for (int i = 0; bins && i < SFT_HISTOGRAM_BINS; i++) {
+        const unsigned long long negative = histogram->negative[i];
+        const unsigned long long positive = histogram->positive[i];
+        if (!negative && !positive) continue;
+        pysft_list_add(&bins, Py_BuildValue("(iKK)", i - SFT_HISTOGRAM_BINS / 2, negative,
+                                            positive));
+    }
+    return bins;
+}
+
 static PyObject *stats_dict(sft_dtype dtype, const sft_stats *stats) {
-    return Py_BuildValue("{sK,sK,sK,sK,sN,sN,sN,sN,sN}", "values",
-                         (unsigned long long)stats->values, "zeros",
-                         (unsigned long long)stats->zeros, "nan", (unsigned long long)stats->nan,
-                         "inf", (unsigned long long)stats->inf, "min",
-                         extreme_of(dtype, stats->min, stats->min_bits), "max",
-                         extreme_of(dtype, stats->max, stats->max_bits), "mean",
-                         number_of(stats->mean), "std", number_of(stats->std), "abs_mean",
-                         number_of(stats->abs_mean));
+    PyObject *out = Py_BuildValue("{sK,sK,sK,sK,sN,sN,sN,sN,sN}", "values",
+                                  (unsigned long long)stats->values, "zeros",
+                                  (unsigned long long)stats->zeros, "nan",
+                                  (unsigned long long)stats->nan, "inf",
+                                  (unsigned long long)stats->inf, "min",
+                                  extreme_of(dtype, stats->min, stats->min_bits), "max",
+                                  extreme_of(dtype, stats->max, stats->max_bits), "mean",
+                                  number_of(stats->mean), "std", number_of(stats->std), "abs_mean",
+                                  number_of(stats->abs_mean));
+    PyObject *bins = out && stats->histogram ? bins_of(stats->histogram) : NULL;
+    if (out && stats->histogram
+        && (!bins || PyDict_SetItemString(out, "histogram", bins) < 0))
+        Py_CLEAR(out);
+    Py_XDECREF(bins);
+    return out;
 }
 
 /* The whole tensor in its file, or what was selected of it in memory. */
@@ -49,22 +69,26 @@ static int part_of(pysft_state *state, TensorObject *self, sft_source *source, s
 }
 
 PyObject *pysft_tensor_stats(PyObject *object, PyObject *args, PyObject *kwargs) {
-    static char *words[] = { "threads", "progress", NULL };
+    static char *words[] = { "threads", "progress", "histogram", NULL };
     TensorObject *self = (TensorObject *)object;
     pysft_state *state = pysft_state_from(object);
     sft_statistics *statistics = NULL;
     PyObject *progress = NULL, *out = NULL;
-    int asked = 0;
+    int asked = 0, histogram = 0;
     uint32_t threads;
+    sft_statistics_options options = SFT_STATISTICS_OPTIONS_INIT;
     sft_source source;
     sft_part part;
     pysft_job job;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$iO:stats", words, &asked, &progress) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$iOp:stats", words, &asked, &progress,
+                                     &histogram) ||
         pysft_threads_of(asked, &threads) < 0 ||
         part_of(state, self, &source, &part) < 0 || pysft_job_begin(&job, progress) < 0)
         return NULL;
     job.job.threads = threads;
-    PYSFT_NO_GIL(job.code = sft_statistics_new(&part, 1, NULL, &job.job, &statistics, &job.err));
+    options.histogram = histogram != 0;
+    PYSFT_NO_GIL(job.code = sft_statistics_new(&part, 1, &options, &job.job, &statistics,
+                                               &job.err));
     if (pysft_job_done(&job, state, pysft_store_path(self->store)) == 0)
         out = stats_dict(self->facts->dtype, sft_statistics_at(statistics, 0));
     sft_statistics_free(statistics);

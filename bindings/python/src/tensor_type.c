@@ -462,9 +462,10 @@ static PyMethodDef tensor_methods[] = {
       "numpy.\n"
       "TypeError for a dtype that torch lacks." },
     { "stats", PYSFT_KEYWORDS(pysft_tensor_stats),
-      "stats($self, /, *, threads=0, progress=None)\n--\n\n"
+      "stats($self, /, *, threads=0, progress=None, histogram=False)\n--\n\n"
       "Statistics of the elements: counts of values, zeros, nan and inf; min, max, mean, std and\n"
-      "abs_mean of the finite ones, None if there are none. Sums are exact." },
+      "abs_mean of the finite ones, None if there are none. Sums are exact. histogram: also\n"
+      "(exponent, negative, positive): values of a magnitude from 2**exponent to twice that." },
     { "__bytes__", tensor_tobytes, METH_NOARGS, "__bytes__($self, /)\n--\n\nAs tobytes." },
     { "__array__", PYSFT_KEYWORDS(tensor_array),
       "__array__($self, /, dtype=None, copy=None)\n--\n\nFor numpy." },

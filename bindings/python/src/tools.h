@@ -24,6 +24,9 @@ int pysft_model_path_of(pysft_state *state, PyObject *object, pysft_path *out);
 /* "replace", "follow" or "refuse"; NULL is "replace" (path.c). 0, or -1 with an exception. */
 int pysft_link_of(PyObject *word, sft_link_policy *out);
 
+/* The keywords sync, overwrite and in_place_unsafe. */
+void pysft_path_flags(sft_path_options *options, int sync, int overwrite, int in_place_unsafe);
+
 /* Fills mode and time of an output: a new file gets the permissions of `from` and, with
  * keep_mtime, its time; a replaced file keeps its own permissions. from NULL: nothing. 0, or -1
  * with an exception. */

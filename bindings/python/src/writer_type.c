@@ -197,15 +197,16 @@ static int begin_writer(writer_object *self, writer_call *call, PyObject *target
 
 static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "target", "tensors", "metadata", "sync", "align", "keep_order",
-                             "header_room", "overwrite", "link", "limit_mode", NULL };
+                             "header_room", "overwrite", "link", "limit_mode", "in_place_unsafe",
+                             NULL };
     PyObject *target, *tensors = NULL, *metadata = NULL, *link = NULL;
-    int sync = 1, align = 8, keep_order = 0, overwrite = 1;
+    int sync = 1, align = 8, keep_order = 0, overwrite = 1, unsafe = 0;
     unsigned limit = 0;
     long long reserved = 0;
     writer_call call = { .plan = SFT_PLAN_OPTIONS_INIT, .path = SFT_PATH_OPTIONS_INIT };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO$pipLpOI:Writer", words, &target, &tensors,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO$pipLpOIp:Writer", words, &target, &tensors,
                                      &metadata, &sync, &align, &keep_order, &reserved, &overwrite,
-                                     &link, &limit)
+                                     &link, &limit, &unsafe)
         || pysft_link_of(link, &call.path.link) < 0)
         return NULL;
     if (reserved < 0) return PyErr_Format(PyExc_ValueError, "expected header_room to be 0 or more");
@@ -215,8 +216,7 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     call.state = pysft_state_from((PyObject *)self);
     call.plan.align = (uint32_t)align;
     call.plan.keep_order = keep_order != 0;
-    call.path.no_sync = !sync;
-    call.path.no_clobber = !overwrite;
+    pysft_path_flags(&call.path, sync, overwrite, unsafe);
     call.header_room = (uint64_t)reserved;
     call.limit_mode = limit;
     int status = begin_writer(self, &call, target, tensors, metadata);
@@ -454,7 +454,7 @@ static PyMemberDef writer_members[] = PYSFT_WEAKREFS(writer_object, weakrefs);
 static PyType_Slot writer_slots[] = {
     { Py_tp_doc, "Writer(target, tensors=None, metadata=None, *, sync=True, align=8,\n"
       " keep_order=False, header_room=0, overwrite=True, link='replace',\n"
-      " limit_mode=0)\n--\n\n"
+      " limit_mode=0, in_place_unsafe=False)\n--\n\n"
       "Writes a file piece by piece; it appears complete at finish(), or not at all.\n\n"
       "target: a path, or an object with write(bytes). tensors: tuples of name, dtype and shape,\n"
       "or a dict of names to tensors or to (dtype, shape), which make the header; None: space is\n"

@@ -166,6 +166,7 @@ static void put_merged(void *ctx, sfti_json_writer *w) {
     sfti_json_put_uint(w, "missing", n->missing);
     sfti_json_put_uint(w, "left_out", n->extra);
     sfti_json_put_uint(w, "cut", n->cut);
+    sfti_json_put_uint(w, "unlike", n->unlike);
     sfti_json_key(w, "recipe");
     sfti_merge_recipe_write(&run->recipe, names, w);
 }

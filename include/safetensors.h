@@ -80,9 +80,9 @@ extern "C" {
 /* ── Version ─────────────────────────────────────────────────────────────── */
 
 #define SFT_VERSION_MAJOR 0
-#define SFT_VERSION_MINOR 2
+#define SFT_VERSION_MINOR 3
 #define SFT_VERSION_PATCH 0
-#define SFT_VERSION_STRING "0.2.0"
+#define SFT_VERSION_STRING "0.3.0"
 
 /* The version of the running library, "major.minor.patch". Static. @since 0.1 */
 SFT_API const char *sft_version(void);
@@ -100,12 +100,12 @@ typedef struct sft_span {
     size_t len;
 } sft_span;
 
-/* Initialises a span with a string literal, also in C++. @since 0.2 */
+/* Initialises a span with a string literal, also in C++. @since 0.3 */
 #define SFT_SPAN_INIT(literal) { "" literal, sizeof(literal) - 1 }
 
 /* A span for printf: printf("name " SFT_FMT "\n", SFT_ARG(tensor->name)). Prints it as it is, up
  * to a NUL. Texts of files may hold escape sequences of terminals: do not print to a person what
- * you do not trust, or use sft_error_text for errors. @since 0.2 */
+ * you do not trust, or use sft_error_text for errors. @since 0.3 */
 #define SFT_FMT "%.*s"
 #define SFT_ARG(span) (int)(span).len, (span).data
 
@@ -118,12 +118,12 @@ SFT_API bool sft_span_equal(sft_span a, sft_span b);
 
 /* Copy a span into `into`, which has room for cap bytes, and end it with NUL; what does not fit is
  * cut off after a whole character. Returns the span's length: it was cut if that is cap or more.
- * into may be NULL if cap is 0. Texts of files may hold NUL themselves. @since 0.2 */
+ * into may be NULL if cap is 0. Texts of files may hold NUL themselves. @since 0.3 */
 SFT_API size_t sft_span_copy(sft_span span, char *into, size_t cap);
 
 /* The same, safe for a terminal and on one line: control characters, what has no glyph and bytes
  * that are not UTF-8 become \n, \xHH or \u{HHHH}, and a backslash is doubled. Returns the length
- * of the whole text; what does not fit is cut off after a whole escape or character. @since 0.2 */
+ * of the whole text; what does not fit is cut off after a whole escape or character. @since 0.3 */
 SFT_API size_t sft_span_escape(sft_span span, char *into, size_t cap);
 
 /* ── Errors ──────────────────────────────────────────────────────────────── */
@@ -334,7 +334,7 @@ typedef struct sft_error {
     char message[512];
     sft_hint hint;   /* what to try next, or SFT_HINT_NONE */
     uint64_t needed; /* of a file cut short: the bytes it should have; else 0 */
-    uint64_t path_len; /* bytes of the path that message begins with, or 0. @since 0.2 */
+    uint64_t path_len; /* bytes of the path that message begins with, or 0. @since 0.3 */
     uint64_t reserved[2];
 } sft_error;
 
@@ -375,7 +375,7 @@ SFT_API const sft_code_info *sft_code_at(size_t i);
 SFT_API const char *sft_hint_text(sft_hint hint);
 
 /* A program's words for hints: a static sentence, or NULL for the library's own. They are given to
- * sft_error_text_as, and for JSON that the library writes by sft_sink_vtable.words. @since 0.2 */
+ * sft_error_text_as, and for JSON that the library writes by sft_sink_vtable.words. @since 0.3 */
 typedef const char *(*sft_words_fn)(sft_hint hint);
 
 /* Write an error as one line of text, without a newline, as the command prints it:
@@ -385,10 +385,10 @@ typedef const char *(*sft_words_fn)(sft_hint hint);
  * tensor after it. path may be NULL, err too (no error). All of it is safe for a terminal: control
  * characters and bytes that are not UTF-8 are escaped. Writes at most cap bytes, NUL included, cut
  * after a whole character; into may be NULL if cap is 0. Returns the length of the whole line,
- * without NUL. @since 0.2 */
+ * without NUL. @since 0.3 */
 SFT_API size_t sft_error_text(const sft_error *err, const char *path, char *into, size_t cap);
 
-/* The same, with the hint in the program's words. words may be NULL. @since 0.2 */
+/* The same, with the hint in the program's words. words may be NULL. @since 0.3 */
 SFT_API size_t sft_error_text_as(const sft_error *err, const char *path, sft_words_fn words,
                                  char *into, size_t cap);
 
@@ -414,7 +414,7 @@ typedef struct sft_allocator {
  * and after a signal, on the waiting thread. If go_on returns false the call fails with
  * SFT_IO_READ or SFT_IO_OPEN (EINTR). Meant for programs and bindings whose signal handlers only
  * set a flag. Without it, such a wait ends only when what is waited for comes. See
- * sft_open_options.wait. Never grows. @since 0.2 */
+ * sft_open_options.wait. Never grows. @since 0.3 */
 typedef struct sft_wait {
     bool (*go_on)(void *ctx);
     void *ctx;
@@ -501,7 +501,7 @@ SFT_API SFT_NODISCARD sft_code sft_shape_size(sft_dtype dtype, const uint64_t *s
 
 /* Write a shape as "[2, 3]", for people; "[]" if rank is 0. Writes at most cap bytes, NUL included,
  * and cuts what does not fit; into may be NULL if cap is 0. Returns the length of the whole text,
- * at most 22 bytes a dimension. @since 0.2 */
+ * at most 22 bytes a dimension. @since 0.3 */
 SFT_API size_t sft_shape_text(const uint64_t *shape, uint32_t rank, char *into, size_t cap);
 
 /* ── Sources: where bytes come from ──────────────────────────────────────── */
@@ -803,7 +803,7 @@ SFT_API size_t sft_file_tensor_count(const sft_file *file);
 /* The i-th tensor; NULL if i is out of range. @since 0.2 */
 SFT_API const sft_tensor *sft_file_tensor_at(const sft_file *file, size_t i);
 /* The index of a tensor of this file, for arrays of your own beside its tensors; SIZE_MAX if it is
- * not one. O(1) where the entries of the header stand in offset order, else O(log n). @since 0.2 */
+ * not one. O(1) where the entries of the header stand in offset order, else O(log n). @since 0.3 */
 SFT_API size_t sft_file_tensor_index(const sft_file *file, const sft_tensor *tensor);
 /* The tensor of exactly that name, in O(1); NULL if there is none. @since 0.1 */
 SFT_API const sft_tensor *sft_file_find(const sft_file *file, sft_span name);
@@ -843,7 +843,7 @@ SFT_API sft_level sft_file_level(const sft_file *file);
 SFT_API uint32_t sft_file_alignment(const sft_file *file);
 /* Whether the tensor's data is aligned for its dtype in the file, and so in a map. @since 0.1 */
 SFT_API bool sft_tensor_aligned(const sft_tensor *tensor);
-/* Bytes of the tensor's data, end - begin, and its elements: 1 if the rank is 0. @since 0.2 */
+/* Bytes of the tensor's data, end - begin, and its elements: 1 if the rank is 0. @since 0.3 */
 SFT_API uint64_t sft_tensor_bytes(const sft_tensor *tensor);
 SFT_API uint64_t sft_tensor_elements(const sft_tensor *tensor);
 
@@ -1130,7 +1130,7 @@ SFT_API SFT_NODISCARD sft_code sft_save_parts(const sft_part *parts, size_t coun
                                               const sft_job *job, sft_error *err);
 
 /* An array in memory, to be saved as a tensor: len bytes at data, which dtype and shape must
- * require, packed and little-endian as in a file. Never grows. @since 0.2 */
+ * require, packed and little-endian as in a file. Never grows. @since 0.3 */
 typedef struct sft_array {
     sft_spec spec;
     const void *data; /* may be NULL if len is 0 */
@@ -1147,7 +1147,7 @@ typedef struct sft_array {
  *     const sft_array all[] = { { { SFT_SPAN_INIT("w"), SFT_F32, 2, shape }, w, sizeof w } };
  *     const sft_pair format = { SFT_SPAN_INIT("format"), SFT_SPAN_INIT("pt") };
  *     sft_code code = sft_save_arrays("w.safetensors", all, 1, &format, 1, NULL, NULL, &err);
- * @since 0.2 */
+ * @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_save_arrays(const char *path, const sft_array *arrays,
                                                size_t count, const sft_pair *metadata,
                                                size_t metadata_count,

@@ -114,7 +114,7 @@ extern "C" {
 #define SFT_HINT_REMOTE_LOGIN ((sft_hint)89)
 #define SFT_HINT_REMOTE_LIMIT ((sft_hint)90)
 
-/* Conversions: safetensors_convert.h. @since 0.2 */
+/* Conversions: safetensors_convert.h. @since 0.3 */
 #define SFT_HINT_LOSSY ((sft_hint)91)
 
 #ifdef __cplusplus

@@ -42,7 +42,7 @@ typedef struct sft_convert_options {
     /* With dequantize: as in sft_open_options, for config.json beside the model. @since 0.2 */
     const sft_files *files;
     /* Cast an adapter's tensors to a float of at most 8 bits, too, in which many of its values
-     * become zero, and also scalars that are matched. @since 0.2 */
+     * become zero, and also scalars that are matched. @since 0.3 */
     bool lossy;
     /* With dequantize: a quantised tensor whose values cannot be computed is no error of
      * sft_conversion_new, but of reading or saving that tensor: SFT_CONVERT_REFUSED. @since 0.2 */
@@ -102,13 +102,13 @@ SFT_API bool sft_conversion_overrules(const sft_conversion *conversion, size_t i
  * @since 0.2 */
 SFT_API sft_part sft_conversion_part(sft_conversion *conversion, size_t i);
 /* The layout of a SFT_CONVERT_DEQUANTIZE, by its id in data/quantised.layouts ("nvfp4", "gptq");
- * empty for every other tensor. Lives as long as the conversion. @since 0.2 */
+ * empty for every other tensor. Lives as long as the conversion. @since 0.3 */
 SFT_API sft_span sft_conversion_layout(const sft_conversion *conversion, size_t i);
 /* Why the values of a SFT_CONVERT_REFUSED cannot be computed: SFT_CAST_DTYPE, or what reading its
  * declarations fails with; SFT_OK for every other tensor. *unfit, which may be NULL: its layout is
  * declared and known, and one of its tensors is not there, or has another dtype or shape than the
  * layout has. Looks at the declarations again: costs as sft_conversion_new does for one tensor. One
- * thread at a time. @since 0.2 */
+ * thread at a time. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_conversion_refusal(const sft_conversion *conversion, size_t i,
                                                       bool *unfit, sft_error *err);
 /* The file that sft_conversion_save would write, as a set of one, whose bytes are computed when
@@ -116,7 +116,7 @@ SFT_API SFT_NODISCARD sft_code sft_conversion_refusal(const sft_conversion *conv
  * is the one that it was planned for, or NULL if that outlives *out: both are closed with it, and
  * on failure, too; the conversion may be asked until then, but no more be saved or read from. path
  * is for display and may be NULL. Any number of threads may read; one at a time does. A slice of a
- * quantised tensor costs least in the order of its rows. Memory: as for saving. @since 0.2 */
+ * quantised tensor costs least in the order of its rows. Memory: as for saving. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_conversion_set(sft_conversion *conversion, sft_set *set,
                                                   const char *path, sft_set **out, sft_error *err);
 /* Number of tensors with this action; 0 for a value outside the enum. @since 0.2 */
@@ -136,7 +136,7 @@ typedef enum sft_convert_loss {
 /* How many values of tensor i, or of all for SIZE_MAX, the conversion has lost so far: exact once
  * it is saved, and each value counts once, however often it is saved or read. 0 past the last, for
  * a value outside the enum, and for elements that a part was read from out of order. Infinities
- * that become the greatest value count as saturated. Costs O(1), of all O(tensors). @since 0.2 */
+ * that become the greatest value count as saturated. Costs O(1), of all O(tensors). @since 0.3 */
 SFT_API uint64_t sft_conversion_lost(const sft_conversion *conversion, size_t i,
                                      sft_convert_loss what);
 

@@ -334,7 +334,7 @@ SFT_API void sft_commit_close(sft_commit *commit);
  * job, from any thread with a storage of its own, until its work is done; not needed while a job
  * is younger than the grace period. sft_commit_publish and sft_commit_abort remove the file with
  * the job's folder; on storages that cannot move, gc does once it is old. SFT_BAD_ARGUMENT;
- * failures may be ignored, and the next call tries again. @since 0.2 */
+ * failures may be ignored, and the next call tries again. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_commit_renew(const sft_storage *storage, sft_span job,
                                                 sft_error *err);
 
@@ -361,7 +361,7 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_open(const sft_storage *storage,
 /* The same with an earlier version, which commits keep until gc removes it: that of this number, or
  * the last one committed by asof_s (seconds since 1970). 0 and 0: the one in force. Its shards stay
  * while it is kept. SFT_MANIFEST_MISSING: it is not kept, or one that is not kept may have been in
- * force at asof_s. @since 0.2 */
+ * force at asof_s. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_open_version(const sft_storage *storage,
                                                         uint64_t version, uint64_t asof_s,
                                                         const sft_allocator *alloc,
@@ -387,7 +387,7 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_shard_open(const sft_dataset *dataset
 
 /* Which rows of a shard are deleted: a bit for each row, with those of padding, the lowest bit of a
  * byte first; in KV mode for each of its tensors, by name. Empty: none. Lives as long as the
- * dataset. @since 0.2 */
+ * dataset. @since 0.3 */
 SFT_API sft_span sft_dataset_shard_mask(const sft_dataset *dataset, size_t i);
 
 /* Which tensors of a dataset a later shard has again, or in KV mode are deleted. Immutable.
@@ -405,7 +405,7 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_find_replaced(const sft_dataset *data
 SFT_API bool sft_dataset_is_replaced(const sft_dataset_replaced *replaced, size_t shard,
                                      size_t tensor);
 /* Whether it is of a deleted row; then it does not count as replaced. False in batch mode.
- * @since 0.2 */
+ * @since 0.3 */
 SFT_API bool sft_dataset_is_deleted(const sft_dataset_replaced *replaced, size_t shard,
                                     size_t tensor);
 /* NULL is ignored. @since 0.2 */
@@ -425,7 +425,7 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_info_tree(const sft_dataset *dataset,
 SFT_API SFT_NODISCARD sft_code sft_dataset_info_json(const sft_dataset *dataset,
                                                      const char *path, sft_sink *sink,
                                                      sft_error *err);
-/* The version in force and those before it that are kept. Reads their manifests. @since 0.2 */
+/* The version in force and those before it that are kept. Reads their manifests. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_versions_tree(const sft_storage *storage,
                                                          const char *path, sft_tree *tree,
                                                          sft_error *err);
@@ -457,7 +457,7 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_verify_json(const sft_storage *storag
                                                        const char *path, sft_sink *sink,
                                                        bool *whole, const sft_job *job,
                                                        sft_error *err);
-/* @since 0.2 */
+/* @since 0.3 */
 typedef struct sft_gc_options {
     size_t size;
     uint64_t grace_s; /* what is younger stays */
@@ -511,12 +511,12 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_compact_json(const sft_storage *stora
                                                         const char *path, sft_sink *sink,
                                                         const sft_job *job, sft_error *err);
 
-/* Rows from first on, before end. Never grows. @since 0.2 */
+/* Rows from first on, before end. Never grows. @since 0.3 */
 typedef struct sft_row_range {
     uint64_t first, end;
 } sft_row_range;
 
-/* Which rows to delete: by numbers in batch mode, by names in KV mode. @since 0.2 */
+/* Which rows to delete: by numbers in batch mode, by names in KV mode. @since 0.3 */
 typedef struct sft_delete_options {
     size_t size;
     const sft_row_range *rows; /* in any order; borrowed, as keys are */
@@ -540,7 +540,7 @@ typedef struct sft_delete_options {
  * up in what is then in force), unless they replaced the shards of numbered rows:
  * SFT_DATASET_CHANGED. SFT_TENSOR_NOT_FOUND: there is no row of a name; SFT_BAD_ARGUMENT: of a
  * number. Nothing is deleted then. Cost: in KV mode the headers of all shards are read. If no row
- * is given, nothing is written. @since 0.2 */
+ * is given, nothing is written. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_delete_tree(const sft_storage *storage,
                                                        const sft_delete_options *options,
                                                        const char *path, sft_tree *tree,

@@ -34,7 +34,7 @@ typedef struct sft_diff_options {
     sft_match_fn match;
     void *match_ctx;
     /* Tensors of one shape and different dtypes do not differ if their values do not. With
-     * header_only dtypes differ. @since 0.2 */
+     * header_only dtypes differ. @since 0.3 */
     bool by_value;
 } sft_diff_options;
 

@@ -145,7 +145,7 @@ SFT_API SFT_NODISCARD sft_code sft_edit_put(sft_edit *edit, sft_span tensor,
  * (sft_sink_limit_mode): that of a file from which something was set. 0 limits nothing.
  * sft_edit_put does it by itself. A file that is changed where it is loses these bits before
  * anything is written; SFT_IO_WRITE, and nothing changes, if they cannot be taken away.
- * @since 0.2 */
+ * @since 0.3 */
 SFT_API void sft_edit_limit_mode(sft_edit *edit, uint32_t mode);
 
 /* Say what sft_edit_apply would do. Changes nothing; whether blocks can be shared or inserted is

@@ -173,7 +173,7 @@ typedef struct sft_hash_options {
     sft_hash_cache *cache; /* used and added to; NULL = none */
     bool only_cached;      /* nothing is computed: known is what the cache knows */
     sft_open_other_fn open_other; /* for content; NULL: it is known of safetensors files only.
-                                     @since 0.2 */
+                                     @since 0.3 */
 } sft_hash_options;
 
 #define SFT_HASH_OPTIONS_INIT { sizeof(sft_hash_options), NULL, NULL, false, NULL }

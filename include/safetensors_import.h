@@ -247,7 +247,7 @@ SFT_API SFT_NODISCARD sft_code sft_import_verify(const sft_import *import, const
 SFT_API SFT_NODISCARD sft_code sft_import_set(sft_import *import, const char *path, sft_set **out,
                                               sft_error *err);
 /* Both in one: open the file at path by alloc and files of options, which may be NULL, as such a
- * set. For sft_hash_options.open_other. @since 0.2 */
+ * set. For sft_hash_options.open_other. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_import_open_set(const char *path,
                                                    const sft_open_options *options, sft_set **out,
                                                    sft_error *err);

@@ -80,11 +80,11 @@ SFT_API void sft_info_folder_close(sft_info_folder *folder);
 SFT_API uint64_t sft_info_folder_listed(const sft_info_folder *folder, const char *path);
 
 /* What is known of models: the records that come with the library, and those of texts
- * (docs/records.md). @since 0.2 */
+ * (docs/records.md). @since 0.3 */
 typedef struct sft_records sft_records;
 
 /* One text of records. name, which is part of the sources of what it tells ("records:NAME") and of
- * errors, ends with a NUL. @since 0.2 */
+ * errors, ends with a NUL. @since 0.3 */
 typedef struct sft_records_text {
     sft_span text;
     const char *name;
@@ -94,11 +94,11 @@ typedef struct sft_records_text {
  * copied. At most 4 MiB, 20,000 lines and 254 texts together; at what is wrong SFT_BAD_ARGUMENT,
  * with name, line and column in err->message, so that sft_error_text needs no path: give it NULL.
  * count may be 0. Threads may share what was opened.
- * Close it with sft_records_close after the last sft_info that uses it. @since 0.2 */
+ * Close it with sft_records_close after the last sft_info that uses it. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_records_open(const sft_records_text *texts, size_t count,
                                                 const sft_allocator *alloc, sft_records **out,
                                                 sft_error *err);
-/* NULL is none. @since 0.2 */
+/* NULL is none. @since 0.3 */
 SFT_API void sft_records_close(sft_records *records);
 
 /* @since 0.1 */
@@ -221,7 +221,7 @@ SFT_API SFT_NODISCARD sft_code sft_info_open_components(const sft_info_component
 /* Permission bits (sft_path_options.mode, sft_sink_limit_mode) for a file made of what the info
  * tells, so that nothing becomes readable that was not: those common to the model's files
  * (sft_set_output_mode), its components' and every file beside them that was read. 0600 if there
- * are none, 0 if none of them is a file. @since 0.2 */
+ * are none, 0 if none of them is a file. @since 0.3 */
 SFT_API uint32_t sft_info_output_mode(const sft_info *info);
 
 /* Whether two models are used together, one of them a checkpoint or another whole model, the other

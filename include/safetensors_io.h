@@ -28,7 +28,7 @@ SFT_API void sft_source_expect(const sft_source *source, const sft_run *runs, si
 
 /* Permission bits of the file that the bytes come from, when it was opened; of several files the
  * common ones, 0600 if there are none. 0: not known (memory, a pipe, a server), or the table lacks
- * mode. For sft_sink_limit_mode. Thread-safe. @since 0.2 */
+ * mode. For sft_sink_limit_mode. Thread-safe. @since 0.3 */
 SFT_API uint32_t sft_source_mode(const sft_source *source);
 
 /* A source that packs a strided tensor while it is read, so that no packed copy of the whole is
@@ -86,13 +86,13 @@ struct sft_files {
 
 /* Says in sft_open_options that the caller listed the folder, `seconds` after 1970, and saw there
  * this file, not a link, and no journal. sft_open then saves its look for a journal where the file
- * was last changed a day or more before that time. @since 0.2 */
+ * was last changed a day or more before that time. @since 0.3 */
 #define SFT_OPEN_LISTED(options, seconds) ((void)((options)->reserved = (seconds)))
 
 /* sft_slice_read, except that a slice of several runs of a local file opened with SFT_READ is
  * copied from a map, where the system allows one: many times as fast for short runs. The file
  * keeps the map until it is closed. A file that is too short by then is an error, as always; one
- * that is truncated during the copy raises SIGBUS, as with SFT_MAP. @since 0.2 */
+ * that is truncated during the copy raises SIGBUS, as with SFT_MAP. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_slice_read_mapped(const sft_file *file,
                                                      const sft_tensor *tensor,
                                                      const sft_slice *slice, void *dst, size_t len,
@@ -105,7 +105,7 @@ SFT_API SFT_NODISCARD sft_code sft_slice_read_mapped(const sft_file *file,
  * sft_writer_copy, sft_save_parts and all that is written from open models and imports does this by
  * itself. Nothing happens, and SFT_OK is returned, if the table lacks limit_mode or the file system
  * has no modes. Call it before sft_sink_finish. SFT_IO_WRITE if the mode cannot be set: then a sink
- * of a path publishes nothing. @since 0.2 */
+ * of a path publishes nothing. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_sink_limit_mode(const sft_sink *sink, uint32_t mode,
                                                    sft_error *err);
 

@@ -20,14 +20,14 @@ extern "C" {
 
 #define SFT_EXPERIMENTAL_LAYOUT 1
 
-/* @since 0.2 */
+/* @since 0.3 */
 typedef enum sft_layout {
     SFT_LAYOUT_DIFFUSERS = 0, /* a folder for each component, config.json, model_index.json */
     SFT_LAYOUT_SINGLE = 1,    /* one file, with prefixes if it has several components */
     SFT_LAYOUT_COMFY = 2      /* a file for each component: vae/vae.safetensors */
 } sft_layout;
 
-/* @since 0.2 */
+/* @since 0.3 */
 typedef struct sft_layout_options {
     size_t size;
     uint32_t to;              /* sft_layout */
@@ -43,7 +43,7 @@ typedef struct sft_layout_options {
     { sizeof(sft_layout_options), SFT_LAYOUT_DIFFUSERS, NULL, false, 0, NULL, NULL, NULL }
 
 /* A model on its way to another layout. Immutable but for what its last error is about: one thread
- * at a time. @since 0.2 */
+ * at a time. @since 0.3 */
 typedef struct sft_layout_conversion sft_layout_conversion;
 
 /* Plan the conversion of one model: of one set, or of the components of a folder of diffusers or
@@ -56,15 +56,15 @@ typedef struct sft_layout_conversion sft_layout_conversion;
  * components. SFT_TENSOR_NOT_FOUND: a model whose layouts are not known, or that may be one of
  * several. SFT_SIZE_MISMATCH, SFT_INCOMPLETE, SFT_TENSOR_DUPLICATE, SFT_EXISTS, SFT_CAST_DTYPE:
  * tensors, components or metadata that do not go together. Free with sft_layout_conversion_free.
- * @since 0.2 */
+ * @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_layout_conversion_new(const sft_set *const *sets, size_t count,
                                                          const sft_layout_options *options,
                                                          sft_layout_conversion **out,
                                                          size_t *blames, sft_error *err);
-/* NULL is ignored. @since 0.2 */
+/* NULL is ignored. @since 0.3 */
 SFT_API void sft_layout_conversion_free(sft_layout_conversion *conversion);
 
-/* Allocated by the library only; members may be appended. @since 0.2 */
+/* Allocated by the library only; members may be appended. @since 0.3 */
 typedef struct sft_layout_facts {
     sft_span architecture; /* whose layouts were used; empty: none is known */
     sft_span pipeline;     /* its class in diffusers; likewise */
@@ -73,14 +73,14 @@ typedef struct sft_layout_facts {
     sft_span index;        /* the text of model_index.json; empty: there will be none */
 } sft_layout_facts;
 
-/* Lives as long as the conversion; NULL of NULL. @since 0.2 */
+/* Lives as long as the conversion; NULL of NULL. @since 0.3 */
 SFT_API const sft_layout_facts *sft_layout_conversion_told(const sft_layout_conversion *conversion);
 /* Tensor i of those whose place is not known, by its name in the model; empty past the last. *set,
- * which may be NULL, becomes the number of its set. O(1). @since 0.2 */
+ * which may be NULL, becomes the number of its set. O(1). @since 0.3 */
 SFT_API sft_span sft_layout_conversion_unmatched_at(const sft_layout_conversion *conversion,
                                                     size_t i, size_t *set);
 
-/* Allocated by the library only; members may be appended. @since 0.2 */
+/* Allocated by the library only; members may be appended. @since 0.3 */
 typedef struct sft_layout_component {
     sft_span name;    /* "unet", "text_encoder_2": its folder in diffusers' layout */
     sft_span layout;  /* the part of data/layouts whose rules it follows */
@@ -93,18 +93,18 @@ typedef struct sft_layout_component {
                          none */
 } sft_layout_component;
 
-/* Components that are known. NULL past the last. They live as long as the conversion. @since 0.2 */
+/* Components that are known. NULL past the last. They live as long as the conversion. @since 0.3 */
 SFT_API size_t sft_layout_conversion_components(const sft_layout_conversion *conversion);
 SFT_API const sft_layout_component *sft_layout_conversion_component_at(
     const sft_layout_conversion *conversion, size_t i);
 
 /* A sentence for the user: what the other layout has no place for (*lost becomes true), or what a
  * pipeline needs besides. Empty past the last. lost may be NULL. It lives as long as the
- * conversion. @since 0.2 */
+ * conversion. @since 0.3 */
 SFT_API sft_span sft_layout_conversion_note_at(const sft_layout_conversion *conversion, size_t i,
                                                bool *lost);
 
-/* A file of the folder. Allocated by the library only; members may be appended. @since 0.2 */
+/* A file of the folder. Allocated by the library only; members may be appended. @since 0.3 */
 typedef struct sft_layout_file {
     const char *path; /* in the folder, with '/': "vae/config.json" */
     size_t tensors;   /* 0: it is JSON */
@@ -112,13 +112,13 @@ typedef struct sft_layout_file {
 } sft_layout_file;
 
 /* The files that are to be written, but for the indexes of shards; of SFT_LAYOUT_SINGLE none. NULL
- * past the last. They live as long as the conversion. @since 0.2 */
+ * past the last. They live as long as the conversion. @since 0.3 */
 SFT_API const sft_layout_file *sft_layout_conversion_file_at(
     const sft_layout_conversion *conversion, size_t i);
 /* All tensors of the result, component by component, without what is unmatched. Metadata: those of
  * all files, of a key in several the first, without digests. *count becomes their number; 0 and
  * NULL of NULL. They live as long as the conversion, and are read by one thread at a time.
- * @since 0.2 */
+ * @since 0.3 */
 SFT_API const sft_part *sft_layout_conversion_parts(const sft_layout_conversion *conversion,
                                                     size_t *count);
 SFT_API const sft_pair *sft_layout_conversion_pairs(const sft_layout_conversion *conversion,
@@ -127,7 +127,7 @@ SFT_API const sft_pair *sft_layout_conversion_pairs(const sft_layout_conversion 
 /* Write one file; the sink is finished, or abandoned on failure. job may be NULL; it is ticked with
  * bytes of tensors. What is only renamed is copied by the system; a matrix to be transposed is read
  * whole. SFT_TENSOR_NOT_FOUND: something is unmatched, and options do not ignore it.
- * SFT_BAD_ARGUMENT: of a layout of folders. @since 0.2 */
+ * SFT_BAD_ARGUMENT: of a layout of folders. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_layout_conversion_save(sft_layout_conversion *conversion,
                                                           sft_sink sink, const sft_job *job,
                                                           sft_error *err);
@@ -135,7 +135,7 @@ SFT_API SFT_NODISCARD sft_code sft_layout_conversion_save(sft_layout_conversion 
  * model_index.json, which marks it as complete. On failure all that was written is removed; a
  * process that is killed may leave components. Of the options no_sync, in_place_unsafe and mode are
  * used, whose 0 means: readable by those who may read all of the model. NULL: the defaults.
- * Otherwise as sft_layout_conversion_save. SFT_BAD_ARGUMENT: of a single file. @since 0.2 */
+ * Otherwise as sft_layout_conversion_save. SFT_BAD_ARGUMENT: of a single file. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_layout_conversion_save_folder(
     sft_layout_conversion *conversion, const char *folder, const sft_save_set_options *options,
     const sft_job *job, sft_error *err);

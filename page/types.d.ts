@@ -29,7 +29,7 @@ interface Rows {
     format: 1;
     title: string;
     id: string;        // 16 hexadecimal digits: names this catalogue in localStorage
-    generator: string; // "libsafetensors 0.2.0"
+    generator: string; // "libsafetensors 0.3.0"
     newest: string;    // date of the newest file, "2026-11-20"
     roots: string[];   // the folders, as they were given
     takes: string[];   // of an empty catalogue: how files in other formats end

@@ -211,7 +211,7 @@ void cli_overview(cli_out *out, const cli_group *groups, bool all) {
 /* ── Manual pages ── */
 
 /* The day of the pages' last change; man/safetensors.5 has it too. */
-#define MANUAL_DATE "2026-11-21"
+#define MANUAL_DATE "2026-11-25"
 #define ROFF_COLUMNS 79
 
 /* ── roff ── */

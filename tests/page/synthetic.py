@@ -101,7 +101,7 @@ def columns(models, title="Models", roots=("models",)):
         "format": 1,
         "title": title,
         "id": hashlib.sha256(title.encode()).hexdigest()[:16],
-        "generator": "libsafetensors 0.2.0",
+        "generator": "libsafetensors 0.3.0",
         "newest": "2026-11-20",
         "roots": list(roots),
         "takes": [],

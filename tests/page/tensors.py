@@ -173,7 +173,7 @@ def page_of(name, tensors, kind, architecture, base="", deep=False, **more):
         "format": 1,
         "title": name,
         "id": hashlib.sha256(name.encode()).hexdigest()[:16],
-        "generator": "libsafetensors 0.2.0",
+        "generator": "libsafetensors 0.3.0",
         **columns(tensors),
     }
     size = sum(page["bytes"])

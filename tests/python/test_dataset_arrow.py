@@ -362,6 +362,23 @@ def test_text_that_is_not_utf8(tmp_path):
             written(tmp_path, pa.table({"c": column}))
 
 
+@pytest.mark.parametrize("old, new", [
+    ("é".encode(), b"\xff\xff"), ("é".encode(), b"\xa9z"),
+    (np.array([0, 3, 4], "<i8").tobytes(), np.array([0, 2, 4], "<i8").tobytes())])
+def test_text_of_a_shard_that_is_not_utf8(tmp_path, old, new):
+    written(tmp_path, pa.table({"c": ["aé", "b", "", "ß"]})).close()
+    shard, = (tmp_path / "d").glob("*.safetensors")
+    raw = shard.read_bytes()
+    assert raw.count(old) == 1
+    with dataset.open(tmp_path / "d") as rows:
+        assert rows.to_arrow()["c"].to_pylist() == ["aé", "b", "", "ß"]
+    shard.write_bytes(raw.replace(old, new))
+    with dataset.open(tmp_path / "d") as rows, \
+            pytest.raises(SafetensorError, match="c: expected text in UTF-8") as caught:
+        rows.to_arrow()
+    assert caught.value.code == "dataset_shard"
+
+
 def sparse(path, header, size):
     """A shard with nothing but zeros, which take no room."""
     raw = json.dumps(header).encode()

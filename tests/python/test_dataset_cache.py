@@ -309,6 +309,34 @@ print(sum(int(batch["x"].sum()) for batch in batches), False in seen)
     assert len(requests(tmp_path)) == SHARDS
 
 
+def test_a_mix_is_cached_and_fetched_ahead(stored, tmp_path):
+    """Each dataset under its own digests, in one folder; no shard is fetched twice."""
+    pytest.importorskip("torch")
+    dataset.write({"x": range(10**6, 10**6 + 3000)}, tmp_path / "more", batch_size=ROWS)
+    program = PROGRAM + """
+import threading
+from libsafetensors.dataset import Mix, TorchBatches
+mix = Mix([("store://" + sys.argv[1], 2), ("store://" + sys.argv[1] + "/../more", 1)],
+          until="all_exhausted", cache_dir=sys.argv[2], rows=(250, 2750))
+main, seen = threading.main_thread(), set()
+for one in mix.datasets:
+    def told(i, one=one, held=one._shards._held):
+        seen.add((one.path, threading.current_thread() is main))
+        return held(i)
+    one._shards._held = told
+for _ in range(2):
+    rows = [x for batch in TorchBatches(mix, 50, shuffle="shards", ends="uneven")
+            for x in batch["x"].tolist()]
+    print(len(rows), sum({x for x in rows if x >= 10**6}), sum({x for x in rows if x < 10**6}))
+print(sum(not main for _, main in seen))
+"""
+    done = start(stored, tmp_path, program)
+    whole = sum(range(250, 2750))
+    line = ["7500", str(whole + 2500 * 10**6), str(whole)]
+    assert done.communicate()[0].split() == line * 2 + ["2"]
+    assert len(requests(tmp_path)) == 12
+
+
 @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.long)])
 def test_loaders_with_workers(tmp_path, stored, method):
     pytest.importorskip("torch")

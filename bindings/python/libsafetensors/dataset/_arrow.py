@@ -228,18 +228,26 @@ class _Columns(Part):
             made = pa.large_string() if kind.form == "utf8" else pa.large_binary()
         offsets = _offsets(name, ends, wide)
         data = _buffer(self.data(tensor[int(ends[0]):int(ends[-1])]), 1)
+        if kind.form == "utf8":
+            self._check_text(name, data, ends[:-1] - ends[0])
         bitmap = _bitmap(self.valid(name, rows, start, stop))
         found = pa.Array.from_buffers(made, stop - start, [bitmap, offsets, data])
-        if kind.form == "utf8":
-            self._check_text(name, found)
         return found.cast(wanted) if view else found
 
-    def _check_text(self, name: str, found: Any) -> None:
+    def _check_text(self, name: str, data: Any, starts: Any) -> None:
+        """All rows together are UTF-8, and none begins within a character."""
+        import numpy as np
         import pyarrow as pa
+        raw = np.frombuffer(data, np.int8)
+        if not len(raw) or raw.min() >= 0:  # ASCII
+            return
+        whole = pa.py_buffer(np.array([0, len(raw)]))
         try:
-            found.validate(full=True)
+            pa.Array.from_buffers(pa.large_string(), 1, [None, whole, data]).validate(full=True)
         except pa.ArrowInvalid:
             raise self.wrong(name, "text in UTF-8") from None
+        if (raw[starts[starts < len(raw)]] < -64).any():
+            raise self.wrong(name, "text in UTF-8")
 
     # ── Lists ──
 

@@ -324,18 +324,25 @@ class TorchBatches(IterableDataset[Any]):
         """The same; where shards are cached on this machine, those of the next batches are being
         fetched."""
         import numpy as np
-        dataset = self.dataset
-        if isinstance(dataset, Mix) or dataset._shards.place.cache is None:
+        bases = self.dataset._bases if isinstance(self.dataset, Mix) else [0, len(self.dataset)]
+        cached = []
+        for base, end, one in zip(bases, bases[1:], sources_of(self.dataset)):
+            if one._shards.place.cache is not None:
+                whole = one._layout.whole if isinstance(one._layout, Subset) else one._layout
+                first = one._limits[0] if one._limits else 0
+                stored = np.array([begin for begin, _ in whole.bounds()], np.int64)
+                cached.append((one._shards, base, end, stored - first))
+        if not cached:
             yield from batches
             return
-        first = dataset._limits[0] if dataset._limits else 0
-        whole = dataset._layout.whole if isinstance(dataset._layout, Subset) else dataset._layout
-        stored = np.array([begin for begin, _ in whole.bounds()], np.int64)
         ahead: deque[Any] = deque()
         for numbers in batches:
             ahead.append(numbers)
-            found = np.unique(np.searchsorted(stored, np.asarray(numbers) + first, "right") - 1)
-            dataset._shards.prefetch(found.tolist())
+            wanted = np.asarray(numbers, np.int64)
+            for shards, base, end, stored in cached:
+                here = wanted[(wanted >= base) & (wanted < end)] - base
+                found = np.unique(np.searchsorted(stored, here, "right") - 1)
+                shards.prefetch(found.tolist())
             if len(ahead) > _AHEAD:
                 yield ahead.popleft()
         yield from ahead

@@ -91,8 +91,9 @@ struct sft_files {
 
 /* sft_slice_read, except that a slice of several runs of a local file opened with SFT_READ is
  * copied from a map, where the system allows one: many times as fast for short runs. The file
- * keeps the map until it is closed. A file that is too short by then is an error, as always; one
- * that is truncated during the copy raises SIGBUS, as with SFT_MAP. @since 0.3 */
+ * keeps the map until it is closed; on Windows nobody can shorten it as long. A file that is too
+ * short by then is an error, as always; one that is truncated during the copy raises SIGBUS, as
+ * with SFT_MAP. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_slice_read_mapped(const sft_file *file,
                                                      const sft_tensor *tensor,
                                                      const sft_slice *slice, void *dst, size_t len,

@@ -245,10 +245,15 @@ def find_strace():
     return None
 
 
+def traced(env):
+    """LeakSanitizer cannot work in a process that is traced."""
+    return dict(env, ASAN_OPTIONS=env.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
+
+
 def calls_of(tests, strace, words, env, scratch, names):
     """(call, n) of a run that goes well, of calls that name one of these or may write."""
     log = os.path.join(scratch, "log")
-    done = run(words, env, [strace, "-f", "-qq", "-o", log, "-e", "trace=" + CALLS])
+    done = run(words, traced(env), [strace, "-f", "-qq", "-o", log, "-e", "trace=" + CALLS])
     tests.check(done.returncode == 0, f"{words[0]} under strace", done.stderr)
     counts, points = {}, []
     with open(log, encoding="utf-8", errors="replace") as lines:
@@ -263,7 +268,7 @@ def calls_of(tests, strace, words, env, scratch, names):
 
 
 def killed(strace, words, env, call, n):
-    run(words, env, [strace, "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={n}"])
+    run(words, traced(env), [strace, "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={n}"])
 
 
 def kill_others(tests, scratch):

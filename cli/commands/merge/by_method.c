@@ -32,6 +32,8 @@ static sft_code open_input(merge_run *run, size_t i, sft_error *err) {
         if (code) return code;
         in->path = input->path;
     }
+    in->path = sfti_arena_copy(&run->arena, in->path, strlen(in->path)); /* outlives its set */
+    if (!in->path) return sfti_fail_memory(err, 1);
     run->blame = in->path;
     in->stored = in->set;
     code = sfti_merge_model_open(&in->set, NULL, in->path, c->open.files, &run->arena,

@@ -43,6 +43,14 @@ static void cut_matrix(uint64_t size) {
     assert_int_equal(sfti_os_close(fd), 0);
 }
 
+/* On Windows a file cannot be cut while it is mapped, which it is from the first mapped read on. */
+#ifdef _WIN32
+#define CUT_WHILE_MAPPED false
+#else
+#define CUT_WHILE_MAPPED true
+#endif
+static bool read_mapped = true;
+
 /* Reads the slice and compares it with the definition, run by run. *end: of its last byte in the
  * file. */
 static sft_code read_text(const test_file *f, const sft_file *file, const char *text, uint64_t *end,
@@ -61,8 +69,10 @@ static sft_code read_text(const test_file *f, const sft_file *file, const char *
     sft_code code = sft_slice_read(file, t, &slice, out, (size_t)len, err);
     assert_int_equal(out[len], 0xA5);
     memset(mapped, 0xA5, sizeof mapped);
-    assert_int_equal(sft_slice_read_mapped(file, t, &slice, mapped, (size_t)len, NULL), code);
-    if (code == SFT_OK) assert_memory_equal(mapped, out, (size_t)len + 1);
+    if (read_mapped) {
+        assert_int_equal(sft_slice_read_mapped(file, t, &slice, mapped, (size_t)len, NULL), code);
+        if (code == SFT_OK) assert_memory_equal(mapped, out, (size_t)len + 1);
+    }
     assert_int_equal(mapped[len], 0xA5);
     assert_int_equal(sft_runs_begin(t, &slice, &runs, NULL), SFT_OK);
     while (sft_runs_next(&runs, &run)) {
@@ -99,6 +109,7 @@ static void ways_agree(void **state) {
 static void a_cut_is_an_error(void **state) {
     (void)state;
     uint64_t end;
+    read_mapped = CUT_WHILE_MAPPED;
     for (size_t i = 0; i < TEXTS; i++) {
         test_file f = matrix_file();
         sft_file *file = open_matrix(false);
@@ -117,6 +128,7 @@ static void a_cut_is_an_error(void **state) {
         sft_close(file);
         free_file(&f);
     }
+    read_mapped = true;
 }
 
 /* Opened when the end was missing already. */

@@ -390,6 +390,26 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_shard_open(const sft_dataset *dataset
  * dataset. @since 0.3 */
 SFT_API sft_span sft_dataset_shard_mask(const sft_dataset *dataset, size_t i);
 
+/* A column that a shard lacks: it is in a file beside the shard, which has as many rows, or
+ * nowhere, and null there. Never grows. @since 0.3 */
+typedef struct sft_dataset_place {
+    const char *shard, *column;
+    const char *file; /* NULL: nowhere */
+    uint64_t bytes;   /* of the file */
+    const char *sha256; /* of the file, hex; NULL of nowhere */
+} sft_dataset_place;
+
+/* Those of shard i, by column; several may be in one file. They come before what the shard has.
+ * *count may be 0. They live as long as the dataset. @since 0.3 */
+SFT_API const sft_dataset_place *sft_dataset_shard_places(const sft_dataset *dataset, size_t i,
+                                                          size_t *count);
+/* Open the file of a place, as sft_dataset_shard_open does; SFT_BAD_ARGUMENT if there is none.
+ * @since 0.3 */
+SFT_API SFT_NODISCARD sft_code sft_dataset_place_open(const sft_dataset *dataset,
+                                                      const sft_dataset_place *place,
+                                                      const sft_open_options *options,
+                                                      sft_file **out, sft_error *err);
+
 /* Which tensors of a dataset a later shard has again, or in KV mode are deleted. Immutable.
  * @since 0.2 */
 typedef struct sft_dataset_replaced sft_dataset_replaced;
@@ -549,6 +569,41 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_delete_json(const sft_storage *storag
                                                        const sft_delete_options *options,
                                                        const char *path, sft_sink *sink,
                                                        const sft_job *job, sft_error *err);
+
+/* Which columns to add. @since 0.3 */
+typedef struct sft_add_options {
+    size_t size;
+    const sft_span *columns; /* those of the values; none: all */
+    size_t column_count;
+    uint64_t version; /* whose rows they are; 0: of the one in force */
+    bool dry_run;     /* write nothing */
+    sft_warn_fn warn; /* as for sft_commit_publish */
+    void *warn_ctx;
+    const sft_open_options *open; /* for the shards; NULL = defaults */
+} sft_add_options;
+#define SFT_ADD_OPTIONS_INIT \
+    { sizeof(sft_add_options), NULL, 0, 0, false, NULL, NULL, NULL }
+
+/* Add columns to a dataset in batch mode, as another commit: those of `values`, another dataset in
+ * batch mode, which has as many rows as this one shows, in the same order. No shard is written:
+ * each gets a file beside it with the columns' rows, until sft_dataset_compact_tree merges both.
+ * Rows that are appended without such a column are null. The version before is kept, until
+ * sft_dataset_gc_tree forgets it; versions of this library without this refuse such a dataset; an
+ * index is removed. Commits that come first are no obstacle: in shards of other appends the columns
+ * are null. SFT_DATASET_CHANGED: one replaced shards. SFT_DATASET_DISAGREES: a column is there
+ * already, has a dtype or shape that varies, or a name that tensors of another have; or the values
+ * have another number of rows. SFT_COLUMN_UNKNOWN: the values lack one. Cost: the values are read
+ * once and written once. @since 0.3 */
+SFT_API SFT_NODISCARD sft_code sft_dataset_add_tree(const sft_storage *storage,
+                                                    const sft_storage *values,
+                                                    const sft_add_options *options,
+                                                    const char *path, sft_tree *tree,
+                                                    const sft_job *job, sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_dataset_add_json(const sft_storage *storage,
+                                                    const sft_storage *values,
+                                                    const sft_add_options *options,
+                                                    const char *path, sft_sink *sink,
+                                                    const sft_job *job, sft_error *err);
 
 #ifdef __cplusplus
 }

@@ -99,7 +99,8 @@ static const struct field_type { const char *name, *members; } field_types[] = {
     { "conflict", "field candidates:candidate[]" },
     { "manifest", "mode generator commit version# batch_size# name_col kv_separator tail_strategy "
                   "index segments# samples# valid_samples# padded_samples# dropped_samples# "
-                  "deleted_samples# bytes% shards# tensors# shadowed# columns:columns" },
+                  "deleted_samples# places# bytes% shards# tensors# shadowed# "
+                  "columns:columns" },
     { "columns", "*:column" },
     { "column", "dtype shape:[]" },
 };

@@ -89,7 +89,8 @@ typedef struct cli_settings {
     /* of dataset */
     int remove, drop_old;
     const char *grace, *target, *manifest, *at, *keep_last, *older, *rows, *numbers;
-    cli_words keys;
+    const char *values_from;
+    cli_words keys, columns;
 } cli_settings;
 
 #define CLI_SETTINGS_INIT { .level = SFT_LEVEL_DEFAULT }

@@ -213,16 +213,57 @@ sft_code sfti_ds_column_agrees(const sfti_ds_column *is, const sfti_ds_column *w
 }
 
 sft_code sfti_ds_columns_agree(const sfti_ds_column *base, size_t base_count,
-                               const sfti_ds_column *columns, size_t count, sft_error *err) {
+                               const sfti_ds_column *columns, size_t count, bool merges,
+                               sft_error *err) {
     for (size_t i = 0; i < count; i++) {
         const sfti_ds_column *was = sfti_ds_column_find(base, base_count, columns[i].name);
-        sft_code code = was ? sfti_ds_column_agrees(&columns[i], was, err)
-                            : sfti_ds_column_alone(err, columns[i].name, false);
+        sft_code code = was      ? sfti_ds_column_agrees(&columns[i], was, err)
+                        : merges ? SFT_OK
+                                 : sfti_ds_column_alone(err, columns[i].name, false);
         if (code) return code;
     }
-    for (size_t i = 0; i < base_count; i++)
-        if (!sfti_ds_column_find(columns, count, base[i].name))
-            return sfti_ds_column_alone(err, base[i].name, true);
+    for (size_t i = 0; i < base_count; i++) {
+        if (sfti_ds_column_find(columns, count, base[i].name)) continue;
+        sft_code code = merges || base[i].optional ? sfti_ds_column_absent(&base[i], err)
+                                                   : sfti_ds_column_alone(err, base[i].name, true);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+sft_code sfti_ds_column_absent(const sfti_ds_column *c, sft_error *err) {
+    /* Names of places end with a NUL. */
+    const bool named = !c->name.len || !memchr(c->name.data, '\0', c->name.len);
+    const bool fits = c->encoding == SFTI_ENCODING_NESTED ? !type_has(c->type, "fixed_size_list")
+                      : c->encoding || (c->has_dtype && c->has_shape);
+    if (named && fits) return SFT_OK;
+    return sfti_fail(err, SFT_DATASET_DISAGREES, "column %.*s: expected one dtype and shape, or "
+                     "lists of any length, of a column that shards may lack, found others",
+                     SFTI_CLIP(c->name, 100));
+}
+
+/* Whether a tensor of that name may be one of the column. */
+static bool apart_has(const sfti_ds_column *c, sft_span tensor) {
+    if (tensor.len <= c->name.len || memcmp(tensor.data, c->name.data, c->name.len) != 0)
+        return false;
+    const sft_span rest = { tensor.data + c->name.len, tensor.len - c->name.len };
+    for (size_t i = SFTI_PART_OFFSETS; i <= SFTI_PART_VALID; i++)
+        if (sft_span_equal(rest, sft_span_cstr(part_suffixes[i]))) return true;
+    return c->encoding == SFTI_ENCODING_NESTED && rest.data[0] == '.';
+}
+
+sft_code sfti_ds_columns_apart(const sfti_ds_column *columns, size_t count, size_t fresh,
+                               sft_error *err) {
+    for (size_t i = fresh; i < count; i++)
+        for (size_t k = 0; k < count; k++) {
+            const sfti_ds_column *a = &columns[i], *b = &columns[k];
+            if (i == k || (!apart_has(a, b->name) && !apart_has(b, a->name) &&
+                           !sft_span_equal(a->name, b->name)))
+                continue;
+            return sfti_fail(err, SFT_DATASET_DISAGREES, "column %.*s: expected a name that is not "
+                             "one of tensors of the column %.*s", SFTI_CLIP(a->name, 100),
+                             SFTI_CLIP(b->name, 100));
+        }
     return SFT_OK;
 }
 
@@ -234,6 +275,7 @@ void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *c) {
     else sfti_json_put_cstr(w, "shape", NULL);
     if (c->encoding) sfti_json_put_cstr(w, "encoding", sfti_ds_encoding_name(c->encoding));
     if (c->nullable) sfti_json_put_bool(w, "nullable", true);
+    if (c->optional) sfti_json_put_bool(w, "optional", true);
     if (c->type.data && !type_is_told(c)) sfti_json_put_text(w, "type", c->type);
 }
 

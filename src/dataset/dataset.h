@@ -42,6 +42,7 @@ struct sft_dataset_options {
     size_t override_count;
     bool last_win, index, truncate, single;
     bool upstream; /* compat: nothing that the readers of others cannot read */
+    bool merges; /* an append may lack columns, or bring new ones */
     uint64_t shard_bytes; /* target, of data and header */
     sfti_tail tail;
     bool keep_versions; /* until gc; else what is replaced stays for keep_old_s */
@@ -81,6 +82,7 @@ typedef struct sfti_ds_column {
     sft_span name;
     sfti_ds_encoding encoding;
     bool nullable; /* some rows are null: files may have <name>.valid (BOOL, a row each) */
+    bool optional; /* it was added: rows that are appended may lack it */
     size_t child; /* of the batch's struct */
     sfti_ds_form form;
     bool has_dtype, has_shape;
@@ -107,7 +109,7 @@ typedef struct sfti_ds_entry { /* one key of `schema` */
     uint32_t rank;
     const uint64_t *shape;
     sft_span encoding, type; /* of a column; data NULL: FIXED, none */
-    bool nullable;
+    bool nullable, optional;
 } sfti_ds_entry;
 
 /* Errors as sft_dataset_check_schema. Memory is from the arena. */
@@ -138,9 +140,17 @@ bool sfti_ds_column_holds(const sfti_ds_column *c, const sft_tensor *t);
 /* SFT_DATASET_DISAGREES where dtypes or shapes, both known, differ. was: of the dataset. */
 sft_code sfti_ds_column_agrees(const sfti_ds_column *is, const sfti_ds_column *was,
                                sft_error *err);
-/* The same for all columns, which must have the same names. */
+/* The same for all columns, which must have the same names, but that optional ones may be missing.
+ * merges: others, too, and there may be new ones. */
 sft_code sfti_ds_columns_agree(const sfti_ds_column *base, size_t base_count,
-                               const sfti_ds_column *columns, size_t count, sft_error *err);
+                               const sfti_ds_column *columns, size_t count, bool merges,
+                               sft_error *err);
+/* SFT_DATASET_DISAGREES unless a column can be null in shards that lack it. */
+sft_code sfti_ds_column_absent(const sfti_ds_column *column, sft_error *err);
+/* SFT_DATASET_DISAGREES: tensors of the columns from `fresh` on, which are new, may have names that
+ * those of other columns have. */
+sft_code sfti_ds_columns_apart(const sfti_ds_column *columns, size_t count, size_t fresh,
+                               sft_error *err);
 /* Fails: only the dataset (there), or only the rows have this column. */
 sft_code sfti_ds_column_alone(sft_error *err, sft_span name, bool there);
 /* Whether a task's column is of the schema's type. */
@@ -205,7 +215,7 @@ void sfti_ds_job_folder(const char *uuid, char out[SFTI_JOB_FOLDER]);
 /* In a job's folder, on any storage: as old as the last sft_commit_renew. */
 #define SFTI_JOB_ALIVE ".alive"
 /* "<folder>/<name>", or the name alone where folder is "" */
-#define SFTI_STORED_NAME (SFTI_DATASET_NAME + SFTI_JOB_FOLDER)
+#define SFTI_STORED_NAME (SFTI_DATASET_NAME + 1 + SFTI_JOB_FOLDER)
 void sfti_ds_stored_name(const char *folder, const char *name, char out[SFTI_STORED_NAME]);
 /* Whether a name has that pattern, and its numbers. */
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard);
@@ -221,7 +231,15 @@ void sfti_ds_segment_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]);
 bool sfti_ds_is_segment(sft_span name);
 #define SFTI_MASKS_FILE ".dataset_masks-" /* and its SHA-256 */
 void sfti_ds_masks_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]);
-/* Whether a name is that of a segment or of masks: what manifests name by digests. */
+#define SFTI_PLACES_FILE ".dataset_columns-" /* and its SHA-256 */
+void sfti_ds_places_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]);
+/* ".<name of a shard>": columns of a shard. Its numbers are those of the shard. Hidden from readers
+ * that list a folder, for whom it would be more rows. */
+#define SFTI_COLUMNS_NAME (SFTI_DATASET_NAME + 1)
+bool sfti_ds_is_columns(sft_span name);
+/* Whether a name is that of a shard, or of columns of one. */
+bool sfti_ds_is_part(sft_span name);
+/* Whether a name is that of a segment, of masks or of places: what manifests name by digests. */
 bool sfti_ds_is_addressed(sft_span name);
 /* A replaced manifest: ".dataset_version-<version>-<history>" */
 #define SFTI_VERSION_FILE ".dataset_version-"

@@ -119,12 +119,19 @@ static sft_code entry_shape(sfti_fields *r, void *out) {
     return SFT_OK;
 }
 
-static sft_code entry_nullable(sfti_fields *r, void *out) {
+static sft_code entry_flag(sfti_fields *r, bool *flag) {
     sfti_json_type type = sfti_json_next(&r->json);
-    if (type != SFTI_JSON_TRUE && type != SFTI_JSON_FALSE)
-        return sfti_fields_wrong(r, "true or false");
-    ((sfti_ds_entry *)out)->nullable = type == SFTI_JSON_TRUE;
-    return SFT_OK;
+    *flag = type == SFTI_JSON_TRUE;
+    if (type == SFTI_JSON_TRUE || type == SFTI_JSON_FALSE) return SFT_OK;
+    return sfti_fields_wrong(r, "true or false");
+}
+
+static sft_code entry_nullable(sfti_fields *r, void *out) {
+    return entry_flag(r, &((sfti_ds_entry *)out)->nullable);
+}
+
+static sft_code entry_optional(sfti_fields *r, void *out) {
+    return entry_flag(r, &((sfti_ds_entry *)out)->optional);
 }
 
 static const sfti_field entry_rows[] = {
@@ -133,6 +140,7 @@ static const sfti_field entry_rows[] = {
     { "shape", SFTI_FIELD_TAKEN, 0, false, entry_shape },
     { "encoding", SFTI_FIELD_TEXT_NULL, offsetof(sfti_ds_entry, encoding), false, NULL },
     { "nullable", SFTI_FIELD_TAKEN, 0, false, entry_nullable },
+    { "optional", SFTI_FIELD_TAKEN, 0, false, entry_optional },
     { "type", SFTI_FIELD_TEXT_NULL, offsetof(sfti_ds_entry, type), false, NULL },
 };
 
@@ -145,7 +153,7 @@ sft_code sfti_fields_column(sfti_fields *r, const sfti_ds_entry *entry, sfti_ds_
     *out = (sfti_ds_column){ .name = entry->key, .has_dtype = entry->dtype.data != NULL,
                              .has_shape = entry->shape != NULL, .rank = entry->rank,
                              .shape = entry->shape, .nullable = entry->nullable,
-                             .type = entry->type };
+                             .optional = entry->optional, .type = entry->type };
     if (out->has_dtype && !sft_dtype_parse(entry->dtype, &out->dtype))
         return sfti_fields_wrong(r, "a known dtype of the column");
     if (!entry->encoding.data) return SFT_OK;

@@ -115,9 +115,24 @@ void sfti_ds_masks_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]) {
     (void)snprintf(out, SFTI_SEGMENT_FILE_NAME, SFTI_MASKS_FILE "%.64s", sha256);
 }
 
+void sfti_ds_places_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]) {
+    (void)snprintf(out, SFTI_SEGMENT_FILE_NAME, SFTI_PLACES_FILE "%.64s", sha256);
+}
+
 bool sfti_ds_is_addressed(sft_span name) {
     if (sfti_ds_is_segment(name)) return true;
-    return name_starts(&name, SFTI_MASKS_FILE) && name.len == 64 && name_all_hex(name);
+    if (!name_starts(&name, SFTI_MASKS_FILE) && !name_starts(&name, SFTI_PLACES_FILE)) return false;
+    return name.len == 64 && name_all_hex(name);
+}
+
+bool sfti_ds_is_columns(sft_span name) {
+    uint64_t file, shard;
+    return name_starts(&name, ".") && sfti_ds_shard_parse(name, &file, &shard);
+}
+
+bool sfti_ds_is_part(sft_span name) {
+    uint64_t file, shard;
+    return sfti_ds_shard_parse(name, &file, &shard) || sfti_ds_is_columns(name);
 }
 
 void sfti_ds_version_name(uint64_t version, const char *history,

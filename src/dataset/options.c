@@ -178,6 +178,8 @@ static sft_code option_manifest(option_reader *r) {
     return code;
 }
 
+static sft_code option_merge(option_reader *r) { return option_flag(r, &r->out->merges); }
+
 static sft_code option_compat(option_reader *r) {
     r->out->upstream = option_is(r->value, "upstream");
     return r->out->upstream ? SFT_OK : option_wrong(r, "upstream");
@@ -353,6 +355,10 @@ static const option_row option_table[] = {
     { { "single_writer", "true, false", "false",
         "guarantees that nobody else commits, for storages that cannot keep commits apart", BOTH },
       option_single },
+    { { "merge_schema", "true, false", "false",
+        "an append may lack columns of the dataset or bring new ones, which are null elsewhere",
+        BATCH },
+      option_merge },
     { { "compat", "upstream", NULL,
         "refuses what the official package or the Scala connector cannot read", BOTH },
       option_compat },
@@ -448,6 +454,8 @@ static sft_code options_upstream(sft_dataset_options *o, const sft_pair *pairs, 
             return option_wrong(&r, "0 with the option compat, whose readers read all files");
         if (option_is(pairs[i].key, "manifest") && o->form == SFT_FORM_SEGMENTS)
             return option_wrong(&r, "whole with the option compat");
+        if (option_is(pairs[i].key, "merge_schema") && o->merges)
+            return option_wrong(&r, "false with the option compat, whose readers know no nulls");
     }
     o->keep_versions = false;
     o->form = SFT_FORM_WHOLE;

@@ -44,6 +44,7 @@ static void receipt_put_columns(sfti_json_writer *w, const sfti_ds_column *colum
         if (c->has_shape) sfti_json_put_shape(w, "shape", c->shape, c->rank);
         if (c->encoding) sfti_json_put_cstr(w, "encoding", sfti_ds_encoding_name(c->encoding));
         if (c->nullable) sfti_json_put_bool(w, "nullable", true);
+        if (c->optional) sfti_json_put_bool(w, "optional", true);
         if (c->type.data) sfti_json_put_text(w, "type", c->type);
         sfti_json_close(w, '}');
     }

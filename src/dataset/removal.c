@@ -13,8 +13,7 @@ bool sfti_ds_is_ours(const sft_storage *storage, const char *name) {
     sft_file *file = NULL;
     sft_error ignored;
     sft_span mark, text = sft_span_cstr(name);
-    uint64_t number, shard;
-    if (!sfti_ds_shard_parse(text, &number, &shard) && !sfti_ds_is_addressed(text)) return false;
+    if (!sfti_ds_is_part(text) && !sfti_ds_is_addressed(text)) return false;
     options.header_only = true; /* a truncated shard counts, too */
     options.level = SFT_LEVEL_COMPAT; /* a dataset may be read at any level */
     if (sfti_ds_open_shard(storage, name, &options, &file, &ignored)) return false;
@@ -45,10 +44,9 @@ bool sfti_ds_job_owns(const char *folder, const char *name) {
     static const char *const names[] = { SFTI_DATASET_INDEX, SFTI_DATASET_MANIFEST,
                                          SFTI_JOB_ALIVE };
     sft_span whole = sft_span_cstr(name), own = job_temporary(whole);
-    uint64_t file, shard;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (sft_span_equal(own, sft_span_cstr(names[i]))) return true;
-    if (sfti_ds_is_addressed(own) || sfti_ds_shard_parse(own, &file, &shard)) return true;
+    if (sfti_ds_is_addressed(own) || sfti_ds_is_part(own)) return true;
     /* An index that Spark wrote and a commit moved here: parts, checksums and markers. */
     bool index = sfti_ds_ends(sft_span_cstr(folder), SFTI_JOB_INDEX) ||
                  strcmp(folder, SFTI_DATASET_INDEX) == 0;

@@ -265,6 +265,41 @@ static inline void ds_end(sft_commit *commit) {
     sft_commit_close(commit);
 }
 
+/* A dataset of batches of 4 and 3 rows, and one of padding. */
+static inline void ds_batches(void) {
+    sft_dataset_options *o = ds_options("batch_size=4", NULL);
+    sft_commit *c = ds_begin(o, SFT_COMMIT_OVERWRITE);
+    ds_batch(c, 0, 0, 4, 4);
+    ds_batch(c, 1, 0, 4, 3);
+    ds_end(c);
+    sft_dataset_options_free(o);
+}
+
+/* In a folder of its own as many rows of a column y, in files of `rows`. To be closed. */
+static inline void ds_values(uint64_t count, uint64_t rows, sft_storage *out) {
+    static const sfti_ds_column column = { .name = { "y", 1 }, .has_dtype = true,
+                                           .dtype = SFT_I64, .has_shape = true };
+    const sft_storage kept = ds_storage;
+    sft_dataset_options *o = ds_options("batch_size=4", NULL);
+    ds_tensor tensor = { "y", SFT_I64, 1, { 0 }, 5 };
+    sft_buffer receipts = { .alloc = sfti_allocator(NULL) };
+    (void)mkdir(temp_path("values"), 0777);
+    assert_int_equal(sft_storage_local(temp_path("values"), true, NULL, out, NULL), SFT_OK);
+    ds_storage = *out;
+    sft_commit *c = ds_begin(o, SFT_COMMIT_OVERWRITE);
+    for (uint64_t i = 0, done = 0; done < count; i++, done += tensor.shape[0]) {
+        tensor.shape[0] = count - done < rows ? count - done : rows;
+        ds_task(c, out, i, 0, &tensor, 1, tensor.shape[0], tensor.shape[0], false, &column, 1,
+                &receipts);
+        assert_int_equal(sft_commit_add(c, (sft_span){ receipts.data, receipts.len }, NULL),
+                         SFT_OK);
+    }
+    sft_buffer_free(&receipts);
+    ds_end(c);
+    ds_storage = kept;
+    sft_dataset_options_free(o);
+}
+
 static inline sft_dataset *ds_open(void) {
     sft_dataset *dataset = NULL;
     sft_error err = SFT_ERROR_INIT;

@@ -87,12 +87,7 @@ static inline void age(const char *name, time_t seconds) {
 }
 
 static inline void make_batch(void) {
-    sft_dataset_options *o = ds_options("batch_size=4", NULL);
-    sft_commit *c = ds_begin(o, SFT_COMMIT_OVERWRITE);
-    ds_batch(c, 0, 0, 4, 4);
-    ds_batch(c, 1, 0, 4, 3);
-    ds_end(c);
-    sft_dataset_options_free(o);
+    ds_batches();
     keep_names();
 }
 

@@ -972,6 +972,55 @@ static sft_code run_dataset_delete_open(const void *given) {
     return delete_open(given, false);
 }
 
+static sft_code dataset_add(const void *how, const void *job, bool as_tree) {
+    sft_sink sink = a_sink();
+    sft_storage values;
+    sft_tree *tree;
+    ds_batches();
+    ds_values(7, 4, &values);
+    assert_int_equal(sft_tree_new(NULL, &tree, NULL), SFT_OK);
+    sft_code code =
+        as_tree ? sft_dataset_add_tree(&ds_storage, &values, how, "d", tree, job, &err)
+                : sft_dataset_add_json(&ds_storage, &values, how, "d", &sink, job, &err);
+    sft_tree_free(tree);
+    end_sink(&sink);
+    sft_storage_close(&values);
+    return code;
+}
+
+static sft_code add_open(const void *given, bool as_tree) {
+    sft_add_options how = SFT_ADD_OPTIONS_INIT;
+    how.open = given;
+    return dataset_add(&how, NULL, as_tree);
+}
+
+static sft_code run_dataset_add(const void *given) { return dataset_add(NULL, given, false); }
+
+static sft_code run_dataset_add_tree(const void *given) { return dataset_add(NULL, given, true); }
+
+static sft_code run_dataset_add_how(const void *given) { return dataset_add(given, NULL, false); }
+
+static sft_code run_dataset_add_tree_how(const void *given) {
+    return dataset_add(given, NULL, true);
+}
+
+static sft_code run_dataset_add_open(const void *given) { return add_open(given, false); }
+
+static sft_code run_dataset_add_tree_open(const void *given) { return add_open(given, true); }
+
+static sft_code run_dataset_place_open(const void *given) {
+    sft_file *file = NULL;
+    size_t count;
+    assert_int_equal(dataset_add(NULL, NULL, false), SFT_OK);
+    sft_dataset *d = ds_open();
+    const sft_dataset_place *of = sft_dataset_shard_places(d, 0, &count);
+    assert_int_equal(count, 1);
+    sft_code code = sft_dataset_place_open(d, of, given, &file, &err);
+    sft_close(file);
+    sft_dataset_close(d);
+    return code;
+}
+
 static sft_code dataset_gc(const void *given, bool as_tree) {
     sft_sink sink = a_sink();
     sft_tree *tree;

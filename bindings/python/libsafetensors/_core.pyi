@@ -511,6 +511,8 @@ class Dataset:
     def masks(self) -> dict[int, bytes]:
         """Of each shard with deleted rows, by number: a bit a row, the lowest first; in KV mode a
         tensor, by name."""
+    def places(self) -> list[tuple[int, str, str | None, int, str | None]]:
+        """Columns that shards lack: (number of the shard, column, file or None, bytes, sha256)."""
     def check_shard(self, number: int, /) -> None:
         """Raises dataset_shard or dataset_changed unless it matches the manifest."""
     def info_json(self, path: str, /) -> str: ...
@@ -526,6 +528,10 @@ def dataset_compact(storage: Storage, path: str, warnings: list[str], target_byt
                     progress: _Progress = None, dry_run: bool = False,
                     manifest: str | None = None, drop_old: bool = False,
                     batch_size: int = 0) -> str: ...
+def dataset_add(storage: Storage, path: str, warnings: list[str], values: Storage,
+                columns: tuple[str, ...] = (), version: int = 0, progress: _Progress = None,
+                dry_run: bool = False) -> str:
+    """values: the storage of the dataset that has them."""
 def dataset_delete(storage: Storage, path: str, warnings: list[str], rows: bytes = b"",
                    version: int = 0, keys: tuple[str, ...] = (), progress: _Progress = None,
                    dry_run: bool = False) -> str:

@@ -379,6 +379,7 @@ class InfoManifest(TypedDict):
     padded_samples: int
     dropped_samples: int
     deleted_samples: int
+    places: int
     bytes: int
     shards: int
     tensors: Union[int, None]

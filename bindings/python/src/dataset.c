@@ -78,6 +78,32 @@ static PyObject *dataset_masks(PyObject *object, PyObject *Py_UNUSED(unused)) {
     return all;
 }
 
+static PyObject *dataset_places(PyObject *object, PyObject *Py_UNUSED(unused)) {
+    const sft_dataset *dataset = ((dataset_object *)object)->dataset;
+    PyObject *all = PyList_New(0);
+    for (size_t i = 0; all && i < sft_dataset_shard_count(dataset); i++) {
+        size_t count;
+        const sft_dataset_place *of = sft_dataset_shard_places(dataset, i, &count);
+        for (size_t k = 0; all && k < count; k++)
+            pysft_list_add(&all, Py_BuildValue("(nszKz)", (Py_ssize_t)i, of[k].column, of[k].file,
+                                               (unsigned long long)of[k].bytes, of[k].sha256));
+    }
+    return all;
+}
+
+/* The files beside a shard. */
+static sft_code check_places(const sft_dataset *dataset, size_t i, sft_error *err) {
+    size_t count;
+    const sft_dataset_place *of = sft_dataset_shard_places(dataset, i, &count);
+    sft_code code = SFT_OK;
+    for (size_t k = 0; !code && k < count; k++) {
+        sft_file *file = NULL;
+        if (of[k].file) code = sft_dataset_place_open(dataset, &of[k], NULL, &file, err);
+        sft_close(file);
+    }
+    return code;
+}
+
 static PyObject *dataset_check_shard(PyObject *object, PyObject *number) {
     dataset_object *self = (dataset_object *)object;
     sft_error err = SFT_ERROR_INIT;
@@ -88,6 +114,7 @@ static PyObject *dataset_check_shard(PyObject *object, PyObject *number) {
     Py_BEGIN_ALLOW_THREADS
     code = sft_dataset_shard_open(self->dataset, i, NULL, &file, &err);
     sft_close(file);
+    if (!code) code = check_places(self->dataset, i, &err);
     Py_END_ALLOW_THREADS
     if (code) return pysft_storage_raise(pysft_state_from(object), self->storage, &err);
     Py_RETURN_NONE;
@@ -160,6 +187,9 @@ static PyMethodDef dataset_methods[] = {
     { "masks", dataset_masks, METH_NOARGS,
       "masks($self, /)\n--\n\n"
       "Of each shard with deleted rows, by number: a bit a row, the lowest first." },
+    { "places", dataset_places, METH_NOARGS,
+      "places($self, /)\n--\n\n"
+      "Columns that shards lack: (number of the shard, column, file or None, bytes, sha256)." },
     { "check_shard", dataset_check_shard, METH_O, "check_shard($self, number, /)\n--\n\n" },
     { "info_json", dataset_info, METH_VARARGS,
       "info_json($self, path, /)\n--\n\n"
@@ -308,7 +338,7 @@ static int delete_ranges(Py_buffer *rows, sft_delete_options *how) {
 }
 
 /* Spans of the items of a tuple of texts, which lives as long as they do. NULL: an exception. */
-static sft_span *delete_keys(PyObject *keys) {
+static sft_span *dataset_names(PyObject *keys) {
     const Py_ssize_t count = PyTuple_Size(keys);
     sft_span *all = count < 0 ? NULL : PyMem_Calloc((size_t)count + 1, sizeof *all);
     if (!all && count >= 0) PyErr_NoMemory();
@@ -340,7 +370,7 @@ static PyObject *dataset_delete(PyObject *module, PyObject *args, PyObject *kwar
                                      &version, &PyTuple_Type, &names, &call.progress, &dry_run))
         return NULL;
     if (rows.obj && delete_ranges(&rows, &how) < 0) goto done;
-    if (names && !(keys = delete_keys(names))) goto done;
+    if (names && !(keys = dataset_names(names))) goto done;
     if (report_begin(&call, module) < 0) goto done;
     how.keys = keys;
     how.key_count = names ? (size_t)PyTuple_Size(names) : 0;
@@ -355,6 +385,38 @@ static PyObject *dataset_delete(PyObject *module, PyObject *args, PyObject *kwar
 done:
     PyMem_Free(keys);
     if (rows.obj) PyBuffer_Release(&rows);
+    return result;
+}
+
+static PyObject *dataset_add(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "storage", "path", "warnings", "values", "columns", "version",
+                             "progress", "dry_run", NULL };
+    report_call call = { .progress = NULL };
+    sft_add_options how = SFT_ADD_OPTIONS_INIT;
+    unsigned long long version = 0;
+    sft_span *columns = NULL;
+    PyObject *warnings, *values, *names = NULL, *result = NULL;
+    const sft_storage *from;
+    int dry_run = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO!O|O!KOp:dataset_add", words, &call.object,
+                                     &call.path, &PyList_Type, &warnings, &values, &PyTuple_Type,
+                                     &names, &version, &call.progress, &dry_run))
+        return NULL;
+    from = pysft_storage_of(pysft_state_of(module), values);
+    if (!from || (names && !(columns = dataset_names(names)))) return NULL;
+    if (report_begin(&call, module) < 0) goto done;
+    how.columns = columns;
+    how.column_count = names ? (size_t)PyTuple_Size(names) : 0;
+    how.version = version;
+    how.dry_run = dry_run != 0;
+    how.warn = pysft_warn_note;
+    how.warn_ctx = warnings;
+    PYSFT_NO_GIL(call.job.code = sft_dataset_add_json(call.storage, from, &how, call.path,
+                                                      &call.job.out, &call.job.job,
+                                                      &call.job.err));
+    result = report_end(&call);
+done:
+    PyMem_Free(columns);
     return result;
 }
 
@@ -377,6 +439,10 @@ PyMethodDef pysft_dataset_functions[] = {
       "dataset_delete($module, /, storage, path, warnings, rows=b'', version=0, keys=(),\n"
       " progress=None, dry_run=False)\n--\n\n"
       "rows: pairs of 64-bit numbers, the first row and the one behind the last." },
+    { "dataset_add", PYSFT_KEYWORDS(dataset_add),
+      "dataset_add($module, /, storage, path, warnings, values, columns=(), version=0,\n"
+      " progress=None, dry_run=False)\n--\n\n"
+      "values: the storage of the dataset that has them." },
     { NULL, NULL, 0, NULL },
 };
 

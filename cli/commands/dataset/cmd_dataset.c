@@ -175,6 +175,33 @@ static sft_code verb_delete(dataset_run *run) {
     return code;
 }
 
+static sft_code verb_add_column(dataset_run *run) {
+    sft_add_options how = SFT_ADD_OPTIONS_INIT;
+    const cli_settings *set = &run->c->set;
+    sft_span columns[CLI_WORDS_MOST];
+    sft_storage values;
+    if (!set->values_from)
+        return cli_usage_error(&run->err,
+                               "expected the dataset that has the values, as --from DIR, found "
+                               "none");
+    sft_code code = parse_version(set->at, "at", &how.version, &run->err);
+    if (!code)
+        code = sft_storage_local(set->values_from, true, &run->c->alloc, &values, &run->err);
+    if (code) return code;
+    for (size_t i = 0; i < set->columns.count; i++)
+        columns[i] = sft_span_cstr(set->columns.items[i]);
+    how.columns = columns;
+    how.column_count = set->columns.count;
+    how.dry_run = set->dry_run != 0;
+    how.warn = dataset_warn;
+    how.warn_ctx = run;
+    how.open = &run->c->open;
+    code = sft_dataset_add_tree(&run->storage, &values, &how, run->path, run->tree, &run->job,
+                                &run->err);
+    sft_storage_close(&values);
+    return code;
+}
+
 /* ── Their results ── */
 
 static const struct dataset_verb {
@@ -189,6 +216,7 @@ static const struct dataset_verb {
     { "gc", verb_gc, dataset_print_gc },
     { "compact", verb_compact, dataset_print_compact },
     { "delete", verb_delete, dataset_print_delete },
+    { "add-column", verb_add_column, dataset_print_add },
 };
 
 static void run_result(dataset_run *run, const struct dataset_verb *verb) {
@@ -235,6 +263,28 @@ static bool ls_match(void *ctx, const sft_tensor *tensor) {
     return !cli_is_over(c);
 }
 
+/* Tensors of the files beside a shard, each once. */
+static sft_code ls_columns(dataset_run *run, const sft_dataset *dataset,
+                           const dataset_listed *shard) {
+    size_t count;
+    const sft_dataset_place *of = sft_dataset_shard_places(dataset, shard->shard, &count);
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < count; i++) {
+        dataset_listed listed = *shard;
+        sft_file *file = NULL;
+        bool again = !of[i].file;
+        for (size_t k = 0; !again && k < i; k++)
+            again = of[k].file && strcmp(of[k].file, of[i].file) == 0;
+        if (again) continue;
+        code = sft_dataset_place_open(dataset, &of[i], &run->c->open, &file, &run->err);
+        listed.name = of[i].file;
+        listed.file = file;
+        if (!code) dataset_print_shard(run->c, &listed);
+        sft_close(file);
+    }
+    return code;
+}
+
 static sft_code ls_lines(dataset_run *run, const sft_dataset *dataset) {
     size_t count = sft_dataset_shard_count(dataset);
     sft_dataset_replaced *replaced = NULL;
@@ -251,6 +301,7 @@ static sft_code ls_lines(dataset_run *run, const sft_dataset *dataset) {
         listed.deleted = sft_dataset_get_mode(dataset) == SFT_DATASET_KV ? 0 : shard->deleted;
         if (!code) dataset_print_shard(run->c, &listed);
         sft_close(file);
+        if (!code) code = ls_columns(run, dataset, &listed);
     }
     sft_dataset_replaced_free(replaced);
     return code;
@@ -302,10 +353,12 @@ static void run_dataset(cli *c, char **operands, size_t count) {
     if (!verb || count < 2)
         code = cli_usage_hint(&err, CLI_HINT_HELP_DATASET, "expected %s",
                               verb ? "DIR, found none"
-                                   : "info, verify, ls, versions, gc, compact or delete, found "
-                                     "another word");
+                                   : "info, verify, ls, versions, gc, compact, delete or "
+                                     "add-column, found another word");
     else if (verb->result == verb_delete && count > 2)
         code = cli_usage_error(&err, "expected one DIR to delete rows of, found %zu", count - 1);
+    else if (verb->result == verb_add_column && count > 2)
+        code = cli_usage_error(&err, "expected one DIR to add columns to, found %zu", count - 1);
     else if (c->set.format == CLI_TSV && verb->result)
         code = cli_usage_error(&err, "expected --tsv with ls only, found %s", verb->name);
     if (code) {
@@ -317,7 +370,7 @@ static void run_dataset(cli *c, char **operands, size_t count) {
 }
 
 const cli_command cli_dataset_command = {
-    "dataset", "info|verify|ls|versions|gc|compact|delete DIR...",
+    "dataset", "info|verify|ls|versions|gc|compact|delete|add-column DIR...",
     "inspect and maintain a dataset: shards with a manifest",
     "A dataset is what libsafetensors.dataset and the Spark connectors write: shards named "
     "part-*.safetensors and dataset_manifest.json, which alone says what belongs to it.\n"
@@ -337,7 +390,10 @@ const cli_command cli_dataset_command = {
     "not rewrite it, and --manifest whole as one list, which the Scala connector reads.\n"
     "delete deletes rows as a new commit: of batches by --rows, their numbers from 0 on, of named "
     "rows by --key. Shards stay as they are, and readers leave those rows out; compact removes "
-    "them from the shards, gc --keep 1 --delete what still had them.",
+    "them from the shards, gc --keep 1 --delete what still had them.\n"
+    "add-column adds the columns of another dataset, --from, which has as many rows in the same "
+    "order, to a dataset of batches, as a new commit. Shards stay as they are, with a file of the "
+    "new columns beside each; compact merges both.",
     CLI_EXAMPLES(
         { "safetensors dataset info out/", "samples, shards, columns" },
         { "safetensors dataset verify --deep out/", "is every byte as written?" },
@@ -351,14 +407,16 @@ const cli_command cli_dataset_command = {
         { "safetensors dataset compact --manifest segments out/", "for frequent appends" },
         { "safetensors dataset delete --rows 7,100:200 --dry-run out/",
           "how many rows would be deleted?" },
-        { "safetensors dataset delete --key user_42 out/", "delete a row by its name" }),
+        { "safetensors dataset delete --key user_42 out/", "delete a row by its name" },
+        { "safetensors dataset add-column --from scores/ out/",
+          "add the columns that scores/ has for the same rows" }),
     { CLI_OPTIONS(
         CLI_ON(0, "deep", deep, "verify: read every byte and compare the digests"),
         CLI_ON(0, "delete", remove, "gc: remove what is listed"),
         CLI_TAKES(0, "grace", "AGE", grace,
           "gc: keep what is younger than this (90s, 15m, 24h, 7d; default 24h)"),
         CLI_TAKES(0, "at", "N", at, "info, ls: version N instead of the one in force; delete: "
-          "whose numbers --rows has"),
+          "whose numbers --rows has; add-column: whose rows the values are of"),
         CLI_TAKES(0, "keep", "N", keep_last,
           "gc: also versions before the last N; with --older only those that are both"),
         CLI_TAKES(0, "older", "AGE", older,
@@ -374,10 +432,13 @@ const cli_command cli_dataset_command = {
         CLI_TAKES(0, "rows", "LIST", numbers,
           "delete: rows of these numbers, such as 3,10:20 (from 10 on, before 20)"),
         CLI_TAKES_MANY(0, "key", "NAME", keys, "delete: the row of this name"),
+        CLI_TAKES(0, "from", "DIR", values_from,
+          "add-column: the dataset whose columns are added, a row for each of the rows"),
+        CLI_TAKES_MANY(0, "column", "NAME", columns, "add-column: only this column of it"),
         CLI_ON(0, "dry-run", dry_run,
-          "compact, delete: print what would be done; write nothing"),
+          "compact, delete, add-column: print what would be done; write nothing"),
         CLI_ON(0, "no-sync", no_sync,
-          "compact, delete: do not fsync; a power failure may then lose the result")),
+          "compact, delete, add-column: do not fsync; a power failure may then lose the result")),
       cli_match_options, cli_json_options, cli_table_options, cli_reading_options,
       cli_common_options },
     { "done; verify: the dataset is intact",

@@ -13,6 +13,7 @@ void dataset_print_versions(cli *c, const char *path, const sft_node *result);
 void dataset_print_gc(cli *c, const char *path, const sft_node *result);
 void dataset_print_compact(cli *c, const char *path, const sft_node *result);
 void dataset_print_delete(cli *c, const char *path, const sft_node *result);
+void dataset_print_add(cli *c, const char *path, const sft_node *result);
 
 /* One of the shards whose tensors are listed. */
 typedef struct dataset_listed {

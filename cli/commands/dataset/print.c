@@ -268,6 +268,10 @@ void dataset_print_compact(cli *c, const char *path, const sft_node *result) {
     if (deleted) cli_text(out, ", ");
     if (deleted) count_of(out, deleted, "deleted row");
     if (deleted) cli_text(out, " removed");
+    const uint64_t merged = number_of(result, "columns_merged");
+    if (merged) cli_text(out, ", ");
+    if (merged) count_of(out, merged, "column");
+    if (merged) cli_text(out, " of shards merged into them");
     if (sft_node_true(result, "index_removed"))
         cli_text(out, dry ? "; the index would be removed"
                           : "; the index was removed: write a new one");
@@ -287,6 +291,26 @@ void dataset_print_delete(cli *c, const char *path, const sft_node *result) {
         cli_printf(out, " of %" PRIu64, number_of(result, "rows_before"));
         if (!dry) cli_printf(out, ", now version %" PRIu64, number_of(result, "version"));
     }
+    cli_text(out, "\n");
+}
+
+/* ── add-column ── */
+
+void dataset_print_add(cli *c, const char *path, const sft_node *result) {
+    cli_out *out = &c->out;
+    const bool dry = sft_node_true(result, "dry_run");
+    cli_path_bold(out, path, dry ? ": would add " : ": added ");
+    for (const sft_node *one = cli_first(result, "columns"); one; one = one->next)
+        cli_fill(out, one->next ? "%, " : "%", one->text);
+    cli_text(out, " to ");
+    count_of(out, number_of(result, "rows"), "row");
+    cli_text(out, " in ");
+    count_of(out, number_of(result, "files"), "file");
+    if (!dry) cli_text(out, " of ");
+    if (!dry) size_of(out, number_of(result, "bytes"));
+    if (!dry) cli_printf(out, ", now version %" PRIu64, number_of(result, "version"));
+    if (sft_node_true(result, "index_removed"))
+        cli_text(out, dry ? "; the index would be removed" : "; the index was removed");
     cli_text(out, "\n");
 }
 

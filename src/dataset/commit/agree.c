@@ -89,7 +89,8 @@ sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
     if (count == 0) return SFT_OK;
     if (base->ours && base->column_count == 0) return SFT_OK;
     if (base->ours)
-        return sfti_ds_columns_agree(base->columns, base->column_count, columns, count, err);
+        return sfti_ds_columns_agree(base->columns, base->column_count, columns, count, o->merges,
+                                     err);
 
     const bool batch = c->options->mode == SFT_DATASET_BATCH;
     for (size_t i = 0; i < base->entry_count; i++) {

@@ -168,7 +168,7 @@ sft_code sft_commit_open(const sft_dataset_options *options, const sft_storage *
     if (!c) return sfti_fail_memory(err, sizeof *c);
     memset(c, 0, sizeof *c);
     c->alloc = c->arena.alloc = c->work.alloc = c->text.alloc = own;
-    c->job_text.alloc = own;
+    c->job_text.alloc = c->places.alloc = own;
     c->options = options;
     c->storage = storage;
     c->how = own_how;
@@ -313,10 +313,12 @@ static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) 
     c->next.segmented = o->form == SFT_FORM_SEGMENTS ||
                         (o->form == SFT_FORM_SAME && c->base.segmented && append);
     c->apart = append && c->has_base && c->base.segmented && c->next.segmented &&
-               o->mode == SFT_DATASET_BATCH && !o->index && !c->base.index.data;
+               o->mode == SFT_DATASET_BATCH && !o->index && !c->base.index.data &&
+               !sfti_commit_widens(c);
     /* Shards in segments need not be read where nothing that is checked or written depends on
      * them. An overwrite leaves those of a damaged segment to gc. */
-    const bool listed = c->base.segmented || *c->base.masks.sha256;
+    const bool listed =
+        c->base.segmented || *c->base.masks.sha256 || *c->base.places.sha256;
     if (!code && listed && !c->apart) {
         sft_error what = SFT_ERROR_INIT;
         code = sfti_ds_manifest_load(c->storage, &c->work, &c->base, &what);
@@ -325,27 +327,10 @@ static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) 
         else if (code) code = sfti_fail_as(err, code, &what);
     }
 
-    if (!code) { /* the columns of the next manifest */
-        const sfti_ds_column *from = c->columns.column;
-        size_t count = c->columns.count;
-        if (append && c->base.ours && c->base.column_count)
-            from = c->base.columns, count = c->base.column_count;
-        else if (c->receipt_count)
-            from = c->receipts[0].columns, count = c->receipts[0].column_count;
-        sfti_ds_column *columns = sfti_arena_array(&c->work, count, sizeof *columns);
-        if (!columns) code = sfti_fail_memory(err, count * sizeof *columns);
-        else if (count) memcpy(columns, from, count * sizeof *columns);
-        for (size_t i = 0; columns && i < c->receipt_count; i++)
-            for (size_t k = 0; k < count; k++) {
-                const sfti_ds_column *other = sfti_ds_column_find(
-                    c->receipts[i].columns, c->receipts[i].column_count, columns[k].name);
-                if (other) sfti_ds_column_join(&columns[k], other, o->mode);
-            }
-        c->next.columns = columns;
-        c->next.column_count = columns ? count : 0;
-    }
+    if (!code) code = sfti_commit_columns(c, err);
     if (!code) code = sfti_commit_gather(c, err);
     c->indexed = o->index || (append && c->base.index.data);
+    if (!code) code = sfti_commit_places(c, err);
     if (!code && (o->mode == SFT_DATASET_KV || c->indexed)) code = sfti_commit_count(c, job, err);
     if (!code) code = sfti_commit_render(c, err);
     if (!code) {
@@ -367,7 +352,7 @@ sft_code sft_commit_prepare(sft_commit *c, const sft_job *job, sft_error *err) {
     if (code) return code;
     for (int i = 0; i < SEGMENT_TRIES; i++) {
         code = prepare_once(c, &own, &what);
-        bool listed = c->base.segmented || *c->base.masks.sha256;
+        bool listed = c->base.segmented || *c->base.masks.sha256 || *c->base.places.sha256;
         bool again = code == SFT_DATASET_SHARD && listed &&
                      sfti_ds_manifest_changed(c->storage, &c->alloc, c->base_text);
         if (!again) break;
@@ -389,6 +374,7 @@ void sft_commit_close(sft_commit *c) {
     sfti_arena_free(&c->work);
     sfti_arena_free(&c->arena);
     sft_buffer_free(&c->text);
+    sft_buffer_free(&c->places);
     sft_buffer_free(&c->job_text);
     sfti_release(&alloc, c, sizeof *c);
 }

@@ -2,6 +2,7 @@
 #ifndef SFTI_DATASET_COMMIT_H
 #define SFTI_DATASET_COMMIT_H
 
+#include "dataset/commit/addressed.h"
 #include "dataset/commit/swap.h"
 #include "dataset/read/merge.h"
 
@@ -62,6 +63,7 @@ struct sft_commit {
     sfti_ds_segments segments; /* the others of the next manifest */
     char attempt[37]; /* of this writer: another one may continue the same job */
     sfti_ds_manifest next;
+    sft_buffer places; /* of the next manifest, if they are not the base's */
     sft_buffer text; /* the manifest to be published */
 };
 
@@ -80,6 +82,11 @@ sft_code sfti_commit_known(sft_commit *c, const sfti_ds_manifest *base,
 /* Column of a tensor by its key; NULL when there is none. */
 sfti_ds_column *sfti_commit_column(const sft_commit *c, sfti_ds_column *columns, size_t count,
                                    sft_span key);
+/* columns.c: the columns of the next manifest, and those that its shards lack. */
+sft_code sfti_commit_columns(sft_commit *c, sft_error *err);
+/* Whether the receipts have columns that the base lacks. */
+bool sfti_commit_widens(const sft_commit *c);
+sft_code sfti_commit_places(sft_commit *c, sft_error *err);
 /* check.c */
 sft_code sfti_commit_numbers(const sft_commit *c, commit_numbers *out, sft_error *err);
 /* The highest file number in the manifest or the folder, plus one. */

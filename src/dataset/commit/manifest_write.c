@@ -23,15 +23,25 @@ static void write_segments(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_json_close(w, ']');
 }
 
-static void write_masks(sfti_json_writer *w, const sfti_ds_masks *masks) {
+static void write_features(sfti_json_writer *w, const sfti_ds_manifest *m) {
+    const bool deletes = *m->masks.sha256, places = *m->places.sha256;
     sfti_json_put_open(w, "features", '[');
-    sfti_json_cstr(w, "deleted");
+    if (deletes) sfti_json_cstr(w, "deleted");
+    if (places) sfti_json_cstr(w, "columns");
     sfti_json_close(w, ']');
-    sfti_json_put_open(w, "deleted", '{');
-    sfti_json_put_cstr(w, "sha256", masks->sha256);
-    sfti_json_put_uint(w, "bytes", masks->bytes);
-    sfti_json_put_uint(w, "shards", masks->shards);
-    sfti_json_put_uint(w, "count", masks->deleted);
+    if (deletes) {
+        sfti_json_put_open(w, "deleted", '{');
+        sfti_json_put_cstr(w, "sha256", m->masks.sha256);
+        sfti_json_put_uint(w, "bytes", m->masks.bytes);
+        sfti_json_put_uint(w, "shards", m->masks.shards);
+        sfti_json_put_uint(w, "count", m->masks.deleted);
+        sfti_json_close(w, '}');
+    }
+    if (!places) return;
+    sfti_json_put_open(w, "places", '{');
+    sfti_json_put_cstr(w, "sha256", m->places.sha256);
+    sfti_json_put_uint(w, "bytes", m->places.bytes);
+    sfti_json_put_uint(w, "count", m->places.count);
     sfti_json_close(w, '}');
 }
 
@@ -40,10 +50,10 @@ sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_buffer *text, sft
     sfti_json_writer w;
     sfti_json_write(&w, &sink, 0, err);
     sfti_json_open(&w, '{');
-    const bool deletes = *m->masks.sha256 != '\0';
-    sfti_json_put_cstr(&w, "format_version", deletes ? "3.0" : m->segmented ? "2.0" : "1.0");
+    const bool newer = *m->masks.sha256 || *m->places.sha256;
+    sfti_json_put_cstr(&w, "format_version", newer ? "3.0" : m->segmented ? "2.0" : "1.0");
     sfti_json_put_cstr(&w, "safetensors_version", "1.0");
-    if (deletes) write_masks(&w, &m->masks);
+    if (newer) write_features(&w, m);
 
     sfti_json_put_text(&w, "generator", m->generator);
     sfti_json_put_cstr(&w, "commit", m->commit);

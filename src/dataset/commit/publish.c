@@ -92,18 +92,17 @@ static void publish_after(void *ctx) {
     /* What an older version may name is gc's. */
     bool own = !*c->next.history;
     bool replaced = own && overwrites && !c->options->keep_old_s;
-    for (size_t i = 0; replaced && i < c->base.shard_count; i++)
-        sfti_ds_removal_of(&r, c->base.shards[i].facts.name);
+    for (size_t i = 0; replaced && i < c->base.shard_count; i++) {
+        const char *name = c->base.shards[i].facts.name;
+        sfti_ds_removal_columns(&r, &c->base, name);
+        sfti_ds_removal_of(&r, name);
+    }
     for (size_t i = c->keep; own && (replaced || !overwrites) && i < c->base.segment_count; i++) {
         char name[SFTI_SEGMENT_FILE_NAME];
         sfti_ds_segment_name(c->base.segments[i].sha256, name);
         sfti_ds_removal_of(&r, name);
     }
-    if (replaced && *c->base.masks.sha256) {
-        char name[SFTI_SEGMENT_FILE_NAME];
-        sfti_ds_masks_name(c->base.masks.sha256, name);
-        sfti_ds_removal_of(&r, name);
-    }
+    if (own && (replaced || !overwrites)) sfti_ds_removal_addressed(&r, &c->base, &c->next);
     if (p->old_moved) sfti_ds_removal_index(&r, p->old_name);
     sfti_ds_removal_end(&r, c->job_folder);
 }
@@ -155,6 +154,7 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     }
     if (!code && c->next.segmented)
         code = sfti_ds_segments_put(&c->segments, c->storage, c->job_folder, err);
+    if (!code) code = sfti_ds_places_put(&c->next.places, c->storage, &c->places, err);
     if (!code) {
         sfti_ds_swap *w = &c->swap;
         w->old = c->base_text;
@@ -174,6 +174,7 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
         if (p.new_moved) (void)sfti_call(s, remove, SFTI_DATASET_INDEX, false, &ignored);
         if (p.old_moved) (void)sfti_call(s, move, p.old_name, SFTI_DATASET_INDEX, &ignored);
         sfti_ds_segments_remove(&c->segments, s);
+        sfti_ds_places_remove(&c->next.places, s, &c->places);
     }
     bool overtaken = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
     if (overtaken && c->how.mode == SFT_COMMIT_APPEND) publish_move_back(c);
@@ -208,6 +209,7 @@ static sft_code abort_remove(sft_commit *c, const sfti_ds_manifest *now, sft_err
                          &what);
     }
     sfti_ds_segments_remove(&c->segments, c->storage);
+    sfti_ds_places_remove(&c->next.places, c->storage, &c->places);
     if (*c->job_folder)
         abort_keep_first(&code, sfti_call(c->storage, remove, c->job_folder, true, &what),
                          err, &what);

@@ -4,7 +4,7 @@
 #include "base/options.h"
 #include "base/order.h"
 #include "base/sink.h"
-#include "dataset/commit/masks.h"
+#include "dataset/commit/addressed.h"
 #include "dataset/maintain/compact.h"
 #include "dataset/maintain/results.h"
 
@@ -78,6 +78,24 @@ static sft_code compact_masks(compaction *c) {
                               c->err);
 }
 
+/* The places of columns of shards that are not rewritten. */
+static sft_code compact_places(compaction *c) {
+    const sfti_ds_places *old = &sfti_ds_manifest_of(c->dataset)->places;
+    sfti_ds_place *all = sfti_arena_array(&c->arena, old->count, sizeof *all);
+    size_t count = 0;
+    if (!all) return sfti_fail_memory(c->err, (size_t)old->count * sizeof *all);
+    for (size_t i = 0; i < c->count; i++) {
+        size_t some;
+        const sfti_ds_place *of = sfti_ds_places_of(old, c->shards[i].facts.name, &some);
+        if (some) memcpy(&all[count], of, some * sizeof *of);
+        count += some;
+    }
+    if (count == old->count) return SFT_OK; /* the same file */
+    c->places.alloc = c->alloc;
+    return sfti_ds_places_make(all, count, c->uuid, &c->alloc, &c->places, &c->next.places,
+                               c->err);
+}
+
 static sft_code compact_manifest(compaction *c) {
     sfti_ds_manifest *m = &c->next;
     sft_code code = SFT_OK;
@@ -92,6 +110,7 @@ static sft_code compact_manifest(compaction *c) {
                              "expected samples below 2^63 and totals within 64 bits, found more");
     }
     code = compact_masks(c);
+    if (!code) code = compact_places(c);
     if (code) return code;
     sfti_ds_manifest_total(m);
     if (m->mode == SFT_DATASET_BATCH) code = sfti_compact_batch_schema(c);
@@ -139,7 +158,8 @@ static sft_code compact_move(compaction *c) {
         if (code) return code;
     }
     sft_code code = sfti_ds_segments_put(&c->segments, s, c->folder, c->err);
-    if (!code && c->masks.len) code = sfti_ds_masks_put(&c->next.masks, s, &c->masks, c->err);
+    if (!code) code = sfti_ds_masks_put(&c->next.masks, s, &c->masks, c->err);
+    if (!code) code = sfti_ds_places_put(&c->next.places, s, &c->places, c->err);
     return code ? code : sfti_ds_settle(s, c->err);
 }
 
@@ -148,21 +168,20 @@ static void compact_clean(void *ctx) {
     const compaction *c = ctx;
     sfti_ds_removal r = { .storage = c->storage, .warn = c->options.warn,
                           .warn_ctx = c->options.warn_ctx };
+    const sfti_ds_manifest *old = sfti_ds_manifest_of(c->dataset);
     const bool own = !*c->next.history; /* else an older version may name them: gc's */
     for (size_t g = 0; own && g < c->group_count; g++)
-        for (size_t i = c->groups[g].first; i < c->groups[g].end; i++)
-            sfti_ds_removal_of(&r, sft_dataset_shard_at(c->dataset, i)->name);
-    const sfti_ds_manifest *old = sfti_ds_manifest_of(c->dataset);
+        for (size_t i = c->groups[g].first; i < c->groups[g].end; i++) {
+            const char *name = sft_dataset_shard_at(c->dataset, i)->name;
+            sfti_ds_removal_columns(&r, old, name);
+            sfti_ds_removal_of(&r, name);
+        }
     for (size_t i = 0; own && i < old->segment_count; i++) {
         char name[SFTI_SEGMENT_FILE_NAME];
         sfti_ds_segment_name(old->segments[i].sha256, name);
         sfti_ds_removal_of(&r, name);
     }
-    if (own && strcmp(old->masks.sha256, c->next.masks.sha256) != 0 && *old->masks.sha256) {
-        char name[SFTI_SEGMENT_FILE_NAME];
-        sfti_ds_masks_name(old->masks.sha256, name);
-        sfti_ds_removal_of(&r, name);
-    }
+    if (own) sfti_ds_removal_addressed(&r, old, &c->next);
     if (sfti_ds_swap_is_last(&c->swap)) sfti_ds_removal_index(&r, SFTI_DATASET_INDEX);
     sfti_ds_removal_end(&r, c->folder);
 }
@@ -174,7 +193,8 @@ static void compact_undo(const compaction *c) {
         if (name) (void)sfti_call(c->storage, remove, name, false, &ignored);
     }
     sfti_ds_segments_remove(&c->segments, c->storage);
-    if (c->masks.len) sfti_ds_masks_remove(&c->next.masks, c->storage);
+    sfti_ds_masks_remove(&c->next.masks, c->storage, &c->masks);
+    sfti_ds_places_remove(&c->next.places, c->storage, &c->places);
     if (*c->folder) (void)sfti_call(c->storage, remove, c->folder, true, &ignored);
 }
 
@@ -265,10 +285,15 @@ static sft_code compact_result(const compaction *c, const char *path, sft_tree *
     uint64_t segments = changed ? compact_least(c->after) : m->segment_count;
     uint64_t bytes = !changed ? m->total_bytes : dry_run ? UINT64_MAX : c->next.total_bytes;
     const uint64_t columns = m->mode == SFT_DATASET_KV && m->column_count ? m->column_count : 1;
-    uint64_t deleted = 0;
+    uint64_t deleted = 0, merged = 0;
     for (size_t i = 0; i < c->group_count; i++)
-        for (size_t k = c->groups[i].first; k < c->groups[i].end; k++)
-            deleted += sft_dataset_shard_at(c->dataset, k)->deleted;
+        for (size_t k = c->groups[i].first; k < c->groups[i].end; k++) {
+            const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, k);
+            size_t places;
+            (void)sfti_ds_places_of(&m->places, s->name, &places);
+            deleted += s->deleted;
+            merged += places;
+        }
     sfti_ds_result_begin(&w, tree, path, true, err);
     sfti_json_put_bool(&w, "dry_run", dry_run);
     sfti_json_put_uint(&w, "shards_before", m->shard_count);
@@ -276,6 +301,7 @@ static sft_code compact_result(const compaction *c, const char *path, sft_tree *
     sfti_json_put_uint(&w, "rewritten", c->rewritten);
     sfti_json_put_uint(&w, "tensors_dropped", c->dropped);
     sfti_json_put_uint(&w, "deleted_dropped", deleted / columns);
+    sfti_json_put_uint(&w, "columns_merged", merged);
     sfti_json_put_uint(&w, "bytes_before", m->total_bytes);
     sfti_json_put_known(&w, "bytes_after", bytes);
     sfti_json_put_bool(&w, "index_removed", changed && m->index.data);
@@ -317,6 +343,7 @@ sft_code sft_dataset_compact_tree(const sft_storage *storage, const sft_compact_
     sft_dataset_close(c.dataset);
     sfti_ds_segments_free(&c.segments);
     sft_buffer_free(&c.masks);
+    sft_buffer_free(&c.places);
     sfti_arena_free(&c.arena);
     return code;
 }

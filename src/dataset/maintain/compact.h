@@ -35,6 +35,7 @@ typedef struct compaction {
     sfti_ds_segments segments; /* all of the next manifest */
     bool reform;               /* the manifest changes even if no shard does */
     sft_buffer masks;          /* of rows that stay deleted */
+    sft_buffer places;         /* of columns that stay in other files */
     sfti_ds_shard *shards; /* of the next manifest, in the order of samples */
     size_t count;
     compact_keys *shadowed; /* by shard, in the order of samples */
@@ -104,15 +105,21 @@ sft_code sfti_compact_kv_write(compaction *c, const compact_group *g);
 
 typedef struct sfti_compact_rows sfti_compact_rows;
 
-/* Open the shards of a group and compare them with the manifest's columns. Memory is from the
- * arena, errors go to c->err. Close before the arena is freed. */
-sft_code sfti_compact_rows_open(compaction *c, const compact_group *g, sfti_arena *arena,
+/* Open the shards of a group and compare them with these columns of the manifest. Memory is from
+ * the arena, errors go to c->err. Close before the arena is freed. */
+sft_code sfti_compact_rows_open(compaction *c, const compact_group *g,
+                                const sfti_ds_column *columns, size_t count, sfti_arena *arena,
                                 sfti_compact_rows **out);
 /* The tensors of a new shard of `samples` rows: `valid` rows of the group from the first on, and
  * padding. They, and their sources, live as long as the arena and the rows. */
 sft_code sfti_compact_rows_take(sfti_compact_rows *rows, uint64_t first, uint64_t valid,
                                 uint64_t samples, sfti_arena *work, sft_part **parts,
                                 size_t *count);
+/* The same of all rows of a shard of another dataset, of which the next ones of the group are those
+ * that the mask lets through, from *next on, which ascends; the others are zeros, not null. */
+sft_code sfti_compact_rows_spread(sfti_compact_rows *rows, const sft_dataset_shard *shard,
+                                  const sfti_ds_mask *mask, uint64_t *next, sfti_arena *work,
+                                  sft_part **parts, size_t *count);
 /* NULL is ignored. */
 void sfti_compact_rows_close(sfti_compact_rows *rows);
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/order.h"
 #include "dataset/maintain/compact.h"
+#include "dataset/read/places.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -115,13 +116,18 @@ static int rebatch_order(const void *groups, uint32_t a, uint32_t b) {
     return all[a].first < all[b].first ? -1 : all[a].first > all[b].first;
 }
 
-/* Shards with deleted rows that are in no group become groups of their own. */
-static sft_code rebatch_deleted(compaction *c) {
+/* Shards with deleted rows, or columns elsewhere, that are in no group become groups of their
+ * own. */
+static sft_code rebatch_folded(compaction *c) {
+    const sfti_ds_places *places = &sfti_ds_manifest_of(c->dataset)->places;
     size_t n = sft_dataset_shard_count(c->dataset), planned = c->group_count, group = 0;
     for (size_t i = 0; i < n; i++) {
         while (group < planned && c->groups[group].end <= i) group++;
         if (group < planned && c->groups[group].first <= i) continue;
-        if (!sft_dataset_shard_at(c->dataset, i)->deleted) continue;
+        const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
+        size_t elsewhere;
+        (void)sfti_ds_places_of(places, s->name, &elsewhere);
+        if (!s->deleted && !elsewhere) continue;
         rebatch_group(c, (compact_group){ .first = i, .end = i + 1 });
         compact_group *g = &c->groups[c->group_count - 1];
         g->into = g->rows > 0; /* not divided: that is what batch_size is for */
@@ -147,7 +153,7 @@ sft_code sfti_compact_batch_plan(compaction *c) {
     if (code || c->why) return code;
     if (c->options.batch_size) {
         rebatch_all(c);
-        code = rebatch_deleted(c);
+        code = rebatch_folded(c);
         return code || c->group_count ? code
                                       : rebatch_why(c, "all batches have that size", none, "");
     }
@@ -159,7 +165,7 @@ sft_code sfti_compact_batch_plan(compaction *c) {
         }
         if (end > i) rebatch_run(c, i, end);
     }
-    code = rebatch_deleted(c);
+    code = rebatch_folded(c);
     if (code || c->group_count) return code;
     if (!c->options.target_bytes) return rebatch_why(c, "no target size was given", none, "");
     return rebatch_why(c, small ? "neighbouring shards are full, or merging them saves none"
@@ -208,7 +214,10 @@ static sft_code rebatch_shards(compaction *c, const compact_group *g, sfti_compa
 sft_code sfti_compact_batch_write(compaction *c, const compact_group *g) {
     sfti_arena arena = { .alloc = c->alloc };
     sfti_compact_rows *rows = NULL;
-    sft_code code = g->into ? sfti_compact_rows_open(c, g, &arena, &rows) : SFT_OK;
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
+    sft_code code = g->into ? sfti_compact_rows_open(c, g, m->columns, m->column_count, &arena,
+                                                     &rows)
+                            : SFT_OK;
     if (!code && g->into) code = rebatch_shards(c, g, rows);
     sfti_compact_rows_close(rows);
     sfti_arena_free(&arena);

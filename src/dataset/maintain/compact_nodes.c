@@ -56,20 +56,24 @@ static sft_code nodes_live(sfti_compact_rows *r, size_t shard) {
 /* ── Files ── */
 
 /* Each node reads the shards once, in order: one slot a shard suffices. */
-static sft_code node_file(sfti_compact_rows *r, size_t shard, sft_source **out, sft_error *err) {
+static sft_code node_file(sfti_compact_rows *r, size_t shard, const sfti_ds_place *place,
+                          sft_source **out, sft_error *err) {
     struct node_file *f = &r->files[shard % NODES_OPEN];
     *out = &f->source;
-    if (f->open && f->shard == shard) return SFT_OK;
+    if (f->open && f->shard == shard && f->place == place) return SFT_OK;
     if (f->open) sft_source_close(&f->source);
-    const char *name = sft_dataset_shard_at(r->c->dataset, r->g->first + shard)->name;
+    const char *name = place ? place->file
+                             : sft_dataset_shard_at(r->c->dataset, r->g->first + shard)->name;
     sft_code code = sfti_call(r->c->storage, open, name, &f->source, err);
     f->open = !code;
     f->shard = shard;
+    f->place = place;
     return code;
 }
 
-sft_code sfti_node_read(sfti_compact_rows *r, node_window *w, size_t shard, uint64_t offset,
-                          void *into, size_t len, sft_error *err) {
+sft_code sfti_node_read(sfti_compact_rows *r, node_window *w, size_t shard,
+                        const sfti_ds_place *place, uint64_t offset, void *into, size_t len,
+                        sft_error *err) {
     sft_source *source;
     if (!len) return SFT_OK;
     if (w->len && w->shard == shard && offset >= w->begin && offset - w->begin <= w->len &&
@@ -77,9 +81,10 @@ sft_code sfti_node_read(sfti_compact_rows *r, node_window *w, size_t shard, uint
         memcpy(into, w->bytes + (offset - w->begin), len);
         return SFT_OK;
     }
-    sft_code code = node_file(r, shard, &source, err);
+    sft_code code = node_file(r, shard, place, &source, err);
     if (code) return code;
-    const uint64_t size = sft_dataset_shard_at(r->c->dataset, r->g->first + shard)->bytes;
+    const uint64_t size =
+        place ? place->bytes : sft_dataset_shard_at(r->c->dataset, r->g->first + shard)->bytes;
     if (!w->arena || len >= NODES_WINDOW || offset > size || len > size - offset)
         return sfti_source_all(source, offset, into, len, err);
     if (!w->bytes) w->bytes = sfti_arena_take(w->arena, NODES_WINDOW);
@@ -101,9 +106,10 @@ static sft_code nodes_put(sfti_compact_rows *r, const compact_node *node) {
     r->nodes = all;
     compact_node *to = &all[r->count++];
     *to = *node;
-    to->part = sfti_arena_array(r->arena, r->shards, sizeof *to->part);
+    to->part = sfti_arena_array(r->arena, r->shards + 1, sizeof *to->part);
     if (!to->part) return sfti_fail_memory(r->c->err, r->shards * sizeof *to->part);
-    memset(to->part, 0, r->shards * sizeof *to->part);
+    memset(to->part, 0, (r->shards + 1) * sizeof *to->part);
+    to->part[NODES_FILLER(r)].absent = true;
     to->padded = to->parent == SIZE_MAX || (r->nodes[to->parent].padded &&
                                             r->nodes[to->parent].form == SFTI_FORM_STRUCT);
     return SFT_OK;
@@ -111,7 +117,8 @@ static sft_code nodes_put(sfti_compact_rows *r, const compact_node *node) {
 
 static sft_code nodes_column(sfti_compact_rows *r, const sfti_ds_column *c) {
     compact_node one = { .name = c->name, .parent = SIZE_MAX, .form = SFTI_FORM_PLAIN,
-                      .dtype = c->dtype, .typed = c->has_dtype };
+                      .dtype = c->dtype, .typed = c->has_dtype, .rank = c->rank,
+                      .shape = c->shape };
     const size_t first = r->count;
     if (c->encoding == SFTI_ENCODING_NESTED) {
         sfti_ds_inner *all = NULL;
@@ -119,7 +126,7 @@ static sft_code nodes_column(sfti_compact_rows *r, const sfti_ds_column *c) {
         sft_code code = sfti_ds_type_parse(c->name, c->type, r->arena, &all, &count, r->c->err);
         for (size_t i = 0; !code && i < count; i++) {
             one = (compact_node){ .form = all[i].form, .name = all[i].name, .dtype = all[i].dtype,
-                               .typed = true,
+                               .typed = true, .rank = all[i].width > 0, .shape = &all[i].width,
                                .parent = i ? first + all[i].parent : SIZE_MAX };
             code = nodes_put(r, &one);
         }
@@ -143,6 +150,7 @@ static sft_code nodes_column(sfti_compact_rows *r, const sfti_ds_column *c) {
 typedef struct node_shard {
     sfti_compact_rows *r;
     const sft_file *file;
+    const sfti_ds_place *place; /* whose file it is */
     size_t shard, used;
 } node_shard;
 
@@ -204,7 +212,8 @@ static bool shard_list(node_shard *s, size_t i, sft_code *code) {
     node_window window = { 0 };
     if (!ends) return false;
     p->form = ROWS_ITEMS;
-    *code = sfti_node_read(r, &window, s->shard, p->ends + 8 * p->rows, last, 8, r->c->err);
+    *code = sfti_node_read(r, &window, s->shard, s->place, p->ends + 8 * p->rows, last, 8,
+                           r->c->err);
     p->elements = inner->rows = *code ? 0 : sfti_get_u64(last);
     return inner->rows <= INT64_MAX;
 }
@@ -216,6 +225,13 @@ static bool shard_node(node_shard *s, size_t i, sft_code *code) {
     const compact_node *around = node->parent == SIZE_MAX ? NULL : &r->nodes[node->parent];
     const node_part *outer = around ? &around->part[s->shard] : NULL;
     const bool in_list = around && around->form == SFTI_FORM_LIST;
+    p->place = s->place;
+    if (!s->file) {
+        p->absent = p->null = true;
+        p->rank = node->rank;
+        p->shape = node->shape;
+        return true;
+    }
     if (in_list && outer->form == ROWS_FLAT) return true;
     if (in_list && outer->form == ROWS_STACKED) { /* a part of the same tensor */
         p->data = outer->data;
@@ -243,24 +259,41 @@ static bool shard_node(node_shard *s, size_t i, sft_code *code) {
     return values->shape[0] == p->rows && shard_shape(s, p, values->shape + 1, values->rank - 1);
 }
 
+static void shard_mode(sfti_compact_rows *r, const sft_file *file) {
+    sft_source source = sft_file_source(file);
+    sfti_mode_common(&r->mode, sft_source_mode(&source));
+}
+
 static sft_code node_shard_open(sfti_compact_rows *r, size_t shard) {
     compaction *c = r->c;
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     const sft_dataset_shard *facts = sft_dataset_shard_at(c->dataset, r->g->first + shard);
     node_shard s = { .r = r, .shard = shard };
-    sft_file *file = NULL;
+    size_t used = 0; /* of the shard itself */
+    sft_file *file = NULL, *other = NULL; /* other: of s.place */
     sft_code code =
         sft_dataset_shard_open(c->dataset, r->g->first + shard, &c->open, &file, c->err);
     if (code) return code;
-    s.file = file;
-    sft_source source = sft_file_source(file);
-    sfti_mode_common(&r->mode, sft_source_mode(&source));
+    shard_mode(r, file);
     for (size_t i = 0; !code && i < r->count; i++) {
-        if (r->nodes[i].parent == SIZE_MAX) r->nodes[i].part[shard].rows = facts->samples;
-        bool good = shard_node(&s, i, &code);
+        if (r->nodes[i].parent == SIZE_MAX) { /* a column, with what is in it behind it */
+            r->nodes[i].part[shard].rows = facts->samples;
+            sft_close(other);
+            other = NULL;
+            s.place = sfti_ds_place_find(&m->places, facts->name, r->nodes[i].name);
+            if (s.place && s.place->file)
+                code = sfti_ds_place_open(c->storage, m, s.place, &c->open, &other, c->err);
+            if (!code && other) shard_mode(r, other);
+            s.file = s.place ? other : file;
+        }
+        s.used = 0;
+        bool good = code || shard_node(&s, i, &code);
+        if (s.file == file) used += s.used;
         if (!code && !good) code = sfti_node_wrong(r, shard, r->nodes[i].name);
     }
-    if (!code && s.used != sft_file_tensor_count(file))
+    if (!code && r->whole && used != sft_file_tensor_count(file))
         code = sfti_node_wrong(r, shard, r->nodes[0].name);
+    sft_close(other);
     sft_close(file);
     return code ? code : nodes_live(r, shard);
 }
@@ -278,24 +311,37 @@ static sft_code nodes_out(sfti_compact_rows *r, size_t i) {
                     (around->covered || around->out == ROWS_STACKED);
     if (node->covered || node->form == SFTI_FORM_STRUCT || node->form == SFTI_FORM_BYTES)
         return SFT_OK;
-    bool same = true, flat = true;
+    const node_part *like = sfti_node_like(r, node);
+    bool same = !like->absent, flat = true;
+    if (node->form == SFTI_FORM_LIST && like->absent) { /* no element anywhere */
+        node->out = node[1].form == SFTI_FORM_PLAIN && !node[1].rank ? ROWS_FLAT : ROWS_ITEMS;
+        return SFT_OK;
+    }
     for (size_t n = 0; n < r->shards; n++) {
         const node_part *p = &node->part[n];
-        same = same && p->form == ROWS_STACKED && part_same(p, &node->part[0]);
+        if (p->absent) continue;
+        same = same && p->form == ROWS_STACKED && part_same(p, like);
         flat = flat && (p->form == ROWS_FLAT || (p->form == ROWS_STACKED && p->rank == 1));
     }
     if (node->form == SFTI_FORM_LIST) {
         node->out = same ? ROWS_STACKED : flat ? ROWS_FLAT : ROWS_ITEMS;
         return SFT_OK;
     }
-    for (size_t n = 1; n < r->shards; n++)
-        if (!part_same(&node->part[n], &node->part[0])) return sfti_node_wrong(r, n, node->name);
+    for (size_t n = 0; n < r->shards; n++)
+        if (!node->part[n].absent && !part_same(&node->part[n], like))
+            return sfti_node_wrong(r, n, node->name);
     return SFT_OK;
 }
 
-sft_code sfti_compact_rows_open(compaction *c, const compact_group *g, sfti_arena *arena,
+const node_part *sfti_node_like(const sfti_compact_rows *r, const compact_node *node) {
+    size_t n = 0;
+    while (n + 1 < r->shards && node->part[n].absent) n++;
+    return &node->part[n];
+}
+
+sft_code sfti_compact_rows_open(compaction *c, const compact_group *g,
+                                const sfti_ds_column *columns, size_t count, sfti_arena *arena,
                                 sfti_compact_rows **out) {
-    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     sfti_compact_rows *r = sfti_arena_take(arena, sizeof *r);
     *out = r;
     if (!r) return sfti_fail_memory(c->err, sizeof *r);
@@ -304,8 +350,9 @@ sft_code sfti_compact_rows_open(compaction *c, const compact_group *g, sfti_aren
     r->g = g;
     r->arena = arena;
     r->shards = g->end - g->first;
+    r->whole = count == sfti_ds_manifest_of(c->dataset)->column_count;
     sft_code code = SFT_OK;
-    for (size_t k = 0; !code && k < m->column_count; k++) code = nodes_column(r, &m->columns[k]);
+    for (size_t k = 0; !code && k < count; k++) code = nodes_column(r, &columns[k]);
     for (size_t n = 0; !code && n < r->shards; n++) code = node_shard_open(r, n);
     for (size_t i = 0; !code && i < r->count; i++) code = nodes_out(r, i);
     return code;

@@ -4,6 +4,7 @@
 #define SFTI_DATASET_COMPACT_NODES_H
 
 #include "dataset/maintain/compact.h"
+#include "dataset/read/places.h"
 
 #define NODES_OPEN 64 /* shards open at the same time */
 
@@ -15,8 +16,11 @@
 
 typedef enum list_form { ROWS_STACKED, ROWS_FLAT, ROWS_ITEMS } list_form;
 
-/* A node in one file. */
+/* A node in one shard. */
 typedef struct node_part {
+    const sfti_ds_place *place; /* where its column is; NULL: in the shard */
+    bool absent;                /* its rows are zeros, or have nothing in them */
+    bool null;                  /* and are null */
     uint64_t rows, data, ends, valid; /* number; offsets of tensors in the file */
     uint64_t elements;                /* in all rows of a list, or of bytes */
     list_form form;                   /* of a list */
@@ -31,10 +35,12 @@ typedef struct compact_node {
     size_t parent; /* SIZE_MAX: a column */
     sft_dtype dtype;
     bool typed;      /* dtype is known */
+    uint32_t rank;   /* of a row, where it is absent */
+    const uint64_t *shape;
     bool covered;    /* in a stacked list */
     list_form out;   /* of a list */
     bool padded;     /* padding has rows of it */
-    node_part *part; /* of each shard */
+    node_part *part; /* of each shard; behind them that of no rows of any (NODES_FILLER) */
 } compact_node;
 
 typedef struct node_run {
@@ -48,7 +54,10 @@ typedef struct node_runs {
     uint64_t rows;
 } node_runs;
 
-/* Some bytes of a shard's file. */
+/* The shard of runs that have no rows of any: zeros, and not null. */
+#define NODES_FILLER(rows) ((rows)->shards)
+
+/* Some bytes of a file of a shard. */
 typedef struct node_window {
     size_t shard;
     uint64_t begin;
@@ -65,21 +74,26 @@ struct sfti_compact_rows {
     compact_node *nodes;
     size_t count, cap;
     node_runs live; /* all rows of the group */
+    bool whole;     /* its columns are all that there are */
     uint32_t mode;  /* common to the files of all shards; 0: not known */
     struct node_file {
         bool open;
         size_t shard;
+        const sfti_ds_place *place;
         sft_source source;
     } files[NODES_OPEN];
 };
 
 /* SFT_DATASET_SHARD: a column is not as the manifest says. */
 sft_code sfti_node_wrong(const sfti_compact_rows *r, size_t shard, sft_span name);
+/* The part that a node's values in a new shard are like: one that is not absent, if there is. */
+const node_part *sfti_node_like(const sfti_compact_rows *rows, const compact_node *node);
 /* Put rows behind others, with which they are one run if they follow them in the shard. */
 sft_code sfti_runs_put(const sfti_compact_rows *r, node_runs *to, sfti_arena *arena, size_t shard,
                        uint64_t begin, uint64_t count);
-/* Bytes of a shard's file. */
-sft_code sfti_node_read(sfti_compact_rows *r, node_window *w, size_t shard, uint64_t offset,
-                        void *into, size_t len, sft_error *err);
+/* Bytes of a file of a shard; w is of one of them. */
+sft_code sfti_node_read(sfti_compact_rows *r, node_window *w, size_t shard,
+                        const sfti_ds_place *place, uint64_t offset, void *into, size_t len,
+                        sft_error *err);
 
 #endif

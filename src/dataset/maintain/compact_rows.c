@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "bytes/source.h"
 #include "dataset/maintain/compact_nodes.h"
+#include "dataset/read/masks.h"
 
 #include <string.h>
 
@@ -30,15 +31,15 @@ static size_t runs_find(const node_runs *runs, uint64_t row) {
     return low;
 }
 
-/* Rows first to first + count of others. */
+/* Rows first to first + count of others, behind those that out has. */
 static sft_code runs_slice(const sfti_compact_rows *r, const node_runs *from, uint64_t first,
                            uint64_t count, sfti_arena *arena, node_runs *out) {
     sft_code code = SFT_OK;
-    *out = (node_runs){ NULL, 0, 0, 0 };
-    for (size_t i = count ? runs_find(from, first) : 0; !code && out->rows < count; i++) {
+    const uint64_t end = out->rows + count;
+    for (size_t i = count ? runs_find(from, first) : 0; !code && out->rows < end; i++) {
         const node_run *run = &from->all[i];
         const uint64_t skip = first > run->before ? first - run->before : 0;
-        const uint64_t left = count - out->rows, have = run->count - skip;
+        const uint64_t left = end - out->rows, have = run->count - skip;
         code = sfti_runs_put(r, out, arena, run->shard, run->begin + skip,
                              have < left ? have : left);
     }
@@ -59,10 +60,13 @@ static sft_code values_read(void *ctx, uint64_t offset, void *into, size_t len, 
         const uint64_t in_run = offset + done - run->before * v->row_bytes;
         const uint64_t left = run->count * v->row_bytes - in_run;
         const size_t want = left < len - done ? (size_t)left : len - done;
-        sft_code code =
-            sfti_node_read(v->rows, &v->window, run->shard,
-                      v->node->part[run->shard].data + run->begin * v->row_bytes + in_run,
-                      (char *)into + done, want, err);
+        const node_part *p = &v->node->part[run->shard];
+        sft_code code = SFT_OK;
+        if (p->absent) memset((char *)into + done, 0, want);
+        else
+            code = sfti_node_read(v->rows, &v->window, run->shard, p->place,
+                                  p->data + run->begin * v->row_bytes + in_run,
+                                  (char *)into + done, want, err);
         if (code) return code;
         done += want;
         i++;
@@ -137,7 +141,8 @@ static sft_code take_valid(fresh_shard *o, size_t i) {
     const uint64_t all = runs->rows + (node->padded ? o->padding : 0);
     node_window window = { .arena = o->work };
     bool marked = false;
-    for (size_t n = 0; n < r->shards && !marked; n++) marked = node->part[n].marked;
+    for (size_t n = 0; n < r->shards && !marked; n++)
+        marked = node->part[n].marked || node->part[n].null;
     if (!marked) return SFT_OK;
     char *bytes = sfti_arena_array(o->work, all, 1);
     if (!bytes) return sfti_fail_memory(r->c->err, (size_t)all);
@@ -145,9 +150,11 @@ static sft_code take_valid(fresh_shard *o, size_t i) {
     for (size_t k = 0; k < runs->count; k++) {
         const node_run *run = &runs->all[k];
         const node_part *p = &node->part[run->shard];
-        sft_code code = p->marked ? sfti_node_read(r, &window, run->shard, p->valid + run->begin,
-                                              bytes + run->before, (size_t)run->count, r->c->err)
-                                  : SFT_OK;
+        sft_code code = SFT_OK;
+        if (p->null) memset(bytes + run->before, 0, (size_t)run->count);
+        if (p->marked)
+            code = sfti_node_read(r, &window, run->shard, p->place, p->valid + run->begin,
+                                  bytes + run->before, (size_t)run->count, r->c->err);
         if (code) return code;
     }
     if (!memchr(bytes, 0, (size_t)all)) return SFT_OK;
@@ -177,6 +184,10 @@ static sft_code take_ends(fresh_shard *o, size_t i, node_runs *inner) {
         const node_run *run = &runs->all[k];
         const node_part *p = &node->part[run->shard];
         sft_code code = SFT_OK;
+        if (p->absent) {
+            for (uint64_t row = 0; row < run->count; row++) ends_put(ends, &at, 0);
+            continue;
+        }
         if (p->form == ROWS_STACKED && node->form == SFTI_FORM_LIST) {
             for (uint64_t row = 0; row < run->count; row++) ends_put(ends, &at, p->shape[0]);
             code = sfti_runs_put(r, inner, o->work, run->shard, run->begin * p->shape[0],
@@ -188,8 +199,8 @@ static sft_code take_ends(fresh_shard *o, size_t i, node_runs *inner) {
         for (uint64_t row = 0; row <= run->count; row += sizeof read / 8) {
             const uint64_t left = run->count + 1 - row;
             const size_t some = left < sizeof read / 8 ? (size_t)left : sizeof read / 8;
-            code = sfti_node_read(r, &window, run->shard, p->ends + 8 * (run->begin + row), read,
-                             8 * some, r->c->err);
+            code = sfti_node_read(r, &window, run->shard, p->place,
+                                  p->ends + 8 * (run->begin + row), read, 8 * some, r->c->err);
             for (size_t n = 0; !code && n < some; n++) {
                 const uint64_t end = sfti_get_u64(read + 8 * n);
                 const bool first = row == 0 && n == 0;
@@ -232,31 +243,55 @@ static sft_code take_node(fresh_shard *o, size_t i) {
         if (!stacked) return sfti_fail_memory(r->c->err, sizeof *stacked);
         *stacked = *node;
         stacked->dtype = leaf->dtype;
-        return take_values(o, node, stacked, &node->part[0], &o->runs[i], padding);
+        return take_values(o, node, stacked, sfti_node_like(r, node), &o->runs[i], padding);
     }
     if (node->form == SFTI_FORM_LIST) {
         o->runs[i + 1] = (node_runs){ NULL, 0, 0, 0 };
         return take_ends(o, i, &o->runs[i + 1]);
     }
     const bool flat = around && around->form == SFTI_FORM_LIST && around->out == ROWS_FLAT;
-    return take_values(o, flat ? around : node, node, &node->part[0], &o->runs[i], padding);
+    return take_values(o, flat ? around : node, node, sfti_node_like(r, node), &o->runs[i],
+                       padding);
 }
 
-sft_code sfti_compact_rows_take(sfti_compact_rows *r, uint64_t first, uint64_t valid,
-                                uint64_t samples, sfti_arena *work, sft_part **parts,
-                                size_t *count) {
-    fresh_shard o = { .r = r, .work = work, .padding = samples - valid };
+static sft_code take_rows(sfti_compact_rows *r, const node_runs *rows, uint64_t padding,
+                          sfti_arena *work, sft_part **parts, size_t *count) {
+    fresh_shard o = { .r = r, .work = work, .padding = padding };
     sft_error *err = r->c->err;
-    node_runs rows;
+    sft_code code = SFT_OK;
     o.runs = sfti_arena_array(work, r->count, sizeof *o.runs);
     o.parts = sfti_arena_array(work, 3 * (uint64_t)r->count, sizeof *o.parts);
     if (!o.runs || !o.parts) return sfti_fail_memory(err, r->count * sizeof *o.parts);
-    sft_code code = runs_slice(r, &r->live, first, valid, work, &rows);
     for (size_t i = 0; !code && i < r->count; i++) {
-        if (r->nodes[i].parent == SIZE_MAX) o.runs[i] = rows;
+        if (r->nodes[i].parent == SIZE_MAX) o.runs[i] = *rows;
         code = take_node(&o, i);
     }
     *parts = o.parts;
     *count = o.count;
     return code;
+}
+
+sft_code sfti_compact_rows_take(sfti_compact_rows *r, uint64_t first, uint64_t valid,
+                                uint64_t samples, sfti_arena *work, sft_part **parts,
+                                size_t *count) {
+    node_runs rows = { NULL, 0, 0, 0 };
+    sft_code code = runs_slice(r, &r->live, first, valid, work, &rows);
+    return code ? code : take_rows(r, &rows, samples - valid, work, parts, count);
+}
+
+sft_code sfti_compact_rows_spread(sfti_compact_rows *r, const sft_dataset_shard *shard,
+                                  const sfti_ds_mask *mask, uint64_t *next, sfti_arena *work,
+                                  sft_part **parts, size_t *count) {
+    node_runs rows = { NULL, 0, 0, 0 };
+    sft_code code = SFT_OK;
+    for (uint64_t at = 0; !code && at < shard->valid_samples;) {
+        uint64_t live = sfti_ds_mask_next(mask, at, shard->valid_samples), end = live;
+        code = sfti_runs_put(r, &rows, work, NODES_FILLER(r), at, live - at);
+        while (end < shard->valid_samples && !sfti_ds_mask_has(mask, end)) end++;
+        if (!code) code = runs_slice(r, &r->live, *next, end - live, work, &rows);
+        *next += end - live;
+        at = end;
+    }
+    const uint64_t padding = shard->samples - shard->valid_samples;
+    return code ? code : take_rows(r, &rows, padding, work, parts, count);
 }

@@ -4,7 +4,7 @@
 #include "base/job.h"
 #include "base/options.h"
 #include "base/order.h"
-#include "dataset/commit/masks.h"
+#include "dataset/commit/addressed.h"
 #include "dataset/commit/swap.h"
 #include "dataset/maintain/results.h"
 #include "dataset/read/merge.h"
@@ -339,11 +339,7 @@ static void delete_after(void *ctx) {
     const deletion *d = ctx;
     sfti_ds_removal r = { .storage = d->storage, .warn = d->how.warn,
                           .warn_ctx = d->how.warn_ctx };
-    if (*d->now.masks.sha256 && !*d->next.history) {
-        char name[SFTI_SEGMENT_FILE_NAME];
-        sfti_ds_masks_name(d->now.masks.sha256, name);
-        sfti_ds_removal_of(&r, name);
-    }
+    if (!*d->next.history) sfti_ds_removal_addressed(&r, &d->now, &d->next);
     sfti_ds_removal_end(&r, d->folder);
 }
 
@@ -360,7 +356,7 @@ static sft_code delete_publish(deletion *d) {
     sft_code code = sfti_ds_masks_put(&d->next.masks, d->storage, &d->masks, d->err);
     if (!code) code = sfti_ds_settle(d->storage, d->err);
     if (!code) code = sfti_ds_swap_run(w, &steps, &outcome, d->err);
-    if (outcome == SFTI_SWAP_FAILED) sfti_ds_masks_remove(&d->next.masks, d->storage);
+    if (outcome == SFTI_SWAP_FAILED) sfti_ds_masks_remove(&d->next.masks, d->storage, &d->masks);
     if (outcome == SFTI_SWAP_FAILED && *d->folder)
         (void)sfti_call(d->storage, remove, d->folder, true, &ignored);
     return code;

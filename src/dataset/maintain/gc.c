@@ -100,10 +100,10 @@ static bool gc_version(const gc_work *g, uint64_t version, sft_span history, boo
 /* Collects names only; files are opened after the listing. */
 static bool gc_each(void *ctx, const sft_stored *object) {
     gc_work *g = ctx;
-    uint64_t file, shard;
+    uint64_t file;
     size_t len = strlen(object->name);
     sft_span name = { object->name, len };
-    bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
+    bool part = !object->folder && sfti_ds_is_part(name);
     /* Without a manifest, which may have been deleted, no shard counts as garbage. */
     if (part && !g->has_manifest) return true;
     const bool segment = !object->folder && sfti_ds_is_addressed(name);
@@ -203,10 +203,13 @@ static sft_code gc_names(gc_work *g, sft_error *err) {
     g->names = (sfti_ds_names){ .alloc = g->arena.alloc, .m = &g->m, .several = true };
     sft_code code = sfti_ds_names_add_all(&g->names, g->storage, &g->m, err);
     g->names.own = g->names.count;
+    if (!code) code = sfti_ds_names_add_columns(&g->names, g->storage, &g->m, err);
     if (!code) code = gc_versions(g, err);
     sft_error what = SFT_ERROR_INIT;
     for (size_t i = 0; !code && i < g->stay; i++) {
         code = sfti_ds_names_add_all(&g->names, g->storage, &g->stays[i], &what);
+        if (!code)
+            code = sfti_ds_names_add_columns(&g->names, g->storage, &g->stays[i], &what);
         if (code) /* its segments are gone: it has to be forgotten */
             (void)sfti_fail(err, code, "version %llu: %s",
                             (unsigned long long)g->stays[i].version, what.message);

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "dataset/maintain/results.h"
+#include "dataset/read/places.h"
 
 /* ── As a tree, and as JSON ── */
 
@@ -51,6 +52,7 @@ sft_code sft_dataset_info_tree(const sft_dataset *dataset, const char *path, sft
     sfti_json_put_uint(&w, "padded_samples", padded);
     sfti_json_put_uint(&w, "dropped_samples", m->dropped);
     sfti_json_put_uint(&w, "deleted_samples", m->masks.deleted / columns);
+    sfti_json_put_uint(&w, "places", m->places.count);
     sfti_json_put_uint(&w, "bytes", m->total_bytes);
     sfti_json_put_uint(&w, "shards", m->shard_count);
     sfti_json_put_known(&w, "tensors", known ? tensors : UINT64_MAX);
@@ -127,19 +129,18 @@ typedef struct ls_call {
     void *ctx;
 } ls_call;
 
-static sft_code ls_shard(sfti_json_writer *w, const ls_call *call, size_t i, sft_error *err) {
-    sft_file *file = NULL;
+/* Tensors of a shard, or of a file with columns of it. */
+static void ls_file(sfti_json_writer *w, const ls_call *call, size_t i, const char *name,
+                    const sft_file *file) {
     const sft_dataset_shard *shard = sft_dataset_shard_at(call->dataset, i);
     const bool kv = sft_dataset_get_mode(call->dataset) == SFT_DATASET_KV;
-    sft_code code = sft_dataset_shard_open(call->dataset, i, &call->open, &file, err);
-    if (code) return code;
     for (size_t k = 0; k < sft_file_tensor_count(file) && !w->code; k++) {
         const sft_tensor *t = sft_file_tensor_at(file, k);
         if (call->match && !call->match(call->ctx, t)) continue;
         bool replaced = sft_dataset_is_replaced(call->replaced, i, k);
         sfti_json_open(w, '{');
         sfti_json_put_text(w, "name", t->name);
-        sfti_json_put_cstr(w, "shard", shard->name);
+        sfti_json_put_cstr(w, "shard", name);
         sfti_json_put_cstr(w, "dtype", sft_dtype_describe(t->dtype)->name);
         sfti_json_put_shape(w, "shape", t->shape, t->rank);
         sfti_json_put_uint(w, "bytes", t->end - t->begin);
@@ -152,8 +153,24 @@ static sft_code ls_shard(sfti_json_writer *w, const ls_call *call, size_t i, sft
                             : call->replaced ? deleted : UINT64_MAX);
         sfti_json_close(w, '}');
     }
+}
+
+static sft_code ls_shard(sfti_json_writer *w, const ls_call *call, size_t i, sft_error *err) {
+    const char *name = sft_dataset_shard_at(call->dataset, i)->name;
+    sft_file *file = NULL;
+    size_t count;
+    const sft_dataset_place *of = sft_dataset_shard_places(call->dataset, i, &count);
+    sft_code code = sft_dataset_shard_open(call->dataset, i, &call->open, &file, err);
+    if (!code) ls_file(w, call, i, name, file);
     sft_close(file);
-    return SFT_OK;
+    for (size_t k = 0; !code && k < count; k++) {
+        if (!sfti_ds_place_first(of, k)) continue;
+        file = NULL;
+        code = sft_dataset_place_open(call->dataset, &of[k], &call->open, &file, err);
+        if (!code) ls_file(w, call, i, of[k].file, file);
+        sft_close(file);
+    }
+    return code;
 }
 
 sft_code sft_dataset_ls_json(const sft_dataset *dataset, const sft_open_options *open,

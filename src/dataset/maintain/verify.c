@@ -1,107 +1,24 @@
 /* A dataset is compared with its manifest. Tests: test_dataset_maintain.c. */
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/job.h"
 #include "base/options.h"
 #include "bytes/source.h"
 #include "dataset/maintain/results.h"
+#include "dataset/maintain/verify.h"
 #include "dataset/read/masks.h"
 #include "dataset/read/merge.h"
-#include "dataset/read/stream.h"
+#include "dataset/read/places.h"
 #include "safetensors_hash.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define READ_BYTES (UINT64_C(1) << 20)
-#define VERIFY_MOST 1000 /* findings that are listed; more are counted */
-
-typedef struct verify_finding {
-    struct verify_finding *next;
-    sft_code code;
-    const char *shard; /* or another file, or a folder */
-    const char *message;
-} verify_finding;
-
-typedef struct verify_list {
-    verify_finding *first, *last;
-    size_t count; /* of all, listed or not */
-} verify_list;
-
-typedef struct verification {
-    const sft_storage *storage;
-    const sft_job *job;
-    bool deep;
-    sft_open_options open;
-    sft_allocator alloc;
-    sfti_arena arena;
-    sfti_ds_manifest manifest; /* without shards that are in segments */
-    const sfti_ds_manifest *m; /* that one; NULL: it is the finding */
-    uint64_t masked;           /* shards with a mask */
-    sfti_ds_names names;       /* of its shards */
-    sfti_ds_manifest *versions; /* that are kept and not damaged */
-    size_t version_count;
-    sfti_ds_names kept; /* the shards that they name and the manifest does not */
-    uint64_t bytes;            /* of the shards, by the manifest */
-    bool listed;               /* all shards were listed */
-    verify_list findings, orphans;
-    uint64_t done, total; /* bytes */
-    uint64_t samples, valid, shadowed, digests, tensors;
-    bool opened_all;
-    bool index, index_folder; /* an index exists; as a folder: Spark's */
-    sft_code code; /* ends the work: out of memory, cancelled */
-    sft_error *err;
-} verification;
-
-/* ── Findings ── */
-
-static void verify_put(verification *v, verify_list *to, const char *shard,
-                       const sft_error *what) {
-    const char *message = what->message;
-    size_t len = strlen(shard);
-    if (to->count++ >= VERIFY_MOST || v->code) return;
-    /* The shard is a member of its own. */
-    if (strncmp(message, shard, len) == 0 && strncmp(message + len, ": ", 2) == 0)
-        message += len + 2;
-    verify_finding *one = sfti_arena_take(&v->arena, sizeof *one);
-    if (one) *one = (verify_finding){ NULL, what->code, sfti_arena_copy(&v->arena, shard, len),
-                                      sfti_arena_copy(&v->arena, message, strlen(message)) };
-    if (!one || !one->shard || !one->message) {
-        v->code = sfti_fail_memory(v->err, sizeof *one);
-        return;
-    }
-    if (to->last) to->last->next = one;
-    else to->first = one;
-    to->last = one;
-}
-
-static void verify_find(verification *v, const char *shard, const sft_error *what) {
-    if (what->code == SFT_OUT_OF_MEMORY || what->code == SFT_CANCELLED) {
-        v->code = what->code;
-        if (v->err) *v->err = *what;
-        return;
-    }
-    verify_put(v, &v->findings, shard, what);
-}
-
-/* A finding of SFT_DATASET_SHARD. */
-SFTI_FORMAT(3, 4)
-static void verify_tell(verification *v, const char *shard, const char *format, ...) {
-    sft_error e = SFT_ERROR_INIT;
-    char text[sizeof e.message];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    (void)sfti_fail(&e, SFT_DATASET_SHARD, "%s", text);
-    verify_put(v, &v->findings, shard, &e);
-}
 
 static void verify_numbers(verification *v, const char *shard, const char *what, uint64_t expected,
                            uint64_t found) {
     if (expected != found)
-        verify_tell(v, shard, "%s: expected %llu by the manifest, found %llu", what,
+        sfti_verify_tell(v, shard, "%s: expected %llu by the manifest, found %llu", what,
                     (unsigned long long)expected, (unsigned long long)found);
 }
 
@@ -143,24 +60,24 @@ static void verify_digest(verification *v, const sft_dataset_shard *s) {
     if (!v->deep || !s->sha256) return;
     v->digests++;
     if (digest_shard(v, s, &found, &e)) {
-        verify_find(v, s->name, &e);
+        sfti_verify_find(v, s->name, &e);
     } else if (strcmp(sft_hashes_get(&found, SFT_HASH_SHA256), s->sha256) != 0) {
-        verify_tell(v, s->name, "sha256: expected %s, found %s", s->sha256,
+        sfti_verify_tell(v, s->name, "sha256: expected %s, found %s", s->sha256,
                     sft_hashes_get(&found, SFT_HASH_SHA256));
     }
 }
 
-/* In batch mode each tensor is a column with a row a sample, or a part of one. */
-static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_file *file) {
+/* In batch mode each tensor is a column with a row a sample, or a part of one. The file must have
+ * these columns, which are the manifest's or some of them. */
+static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_file *file,
+                         const sfti_ds_column *all, size_t count) {
     uint64_t columns = 0;
     sft_error e = SFT_ERROR_INIT;
-    for (size_t i = 0; i < v->m->column_count; i++)
-        columns += v->m->columns[i].encoding == SFTI_ENCODING_NESTED;
+    for (size_t i = 0; i < count; i++) columns += all[i].encoding == SFTI_ENCODING_NESTED;
     for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
         const sft_tensor *t = sft_file_tensor_at(file, i);
         sfti_ds_part part;
-        const sfti_ds_column *c =
-            sfti_ds_column_part(v->m->columns, v->m->column_count, t->name, &part);
+        const sfti_ds_column *c = sfti_ds_column_part(all, count, t->name, &part);
         if (c && c->encoding == SFTI_ENCODING_NESTED) continue; /* sfti_verify_rows */
         bool other = c && (part == SFTI_PART_VALID ? c->nullable : c->encoding > 0);
         if (part != SFTI_PART_VALUES && c) {
@@ -169,16 +86,15 @@ static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_
         }
         columns++;
         if (!(other && sfti_ds_column_holds(c, t)) && (t->rank == 0 || t->shape[0] != s->samples))
-            verify_tell(v, s->name, "tensor %.*s: expected %llu samples", (int)t->name.len,
+            sfti_verify_tell(v, s->name, "tensor %.*s: expected %llu samples", (int)t->name.len,
                         t->name.data, (unsigned long long)s->samples);
         else if (v->m->column_count && (!c || !sfti_ds_column_holds(c, t)))
-            verify_tell(v, s->name, "tensor %.*s: expected dtype and shape of a column of the "
+            sfti_verify_tell(v, s->name, "tensor %.*s: expected dtype and shape of a column of the "
                         "manifest", (int)t->name.len, t->name.data);
     }
-    if (v->m->column_count) verify_numbers(v, s->name, "columns", v->m->column_count, columns);
-    if (sfti_verify_rows(file, v->m->columns, v->m->column_count, s->samples, v->deep, &v->alloc,
-                         &e))
-        verify_find(v, s->name, &e);
+    if (v->m->column_count) verify_numbers(v, s->name, "columns", count, columns);
+    if (sfti_verify_rows(file, all, count, s->samples, v->deep, &v->alloc, &e))
+        sfti_verify_find(v, s->name, &e);
 }
 
 static void verify_marks(verification *v, const sft_dataset_shard *s, const sft_file *file) {
@@ -189,7 +105,44 @@ static void verify_marks(verification *v, const sft_dataset_shard *s, const sft_
     if (sft_file_metadata_get_cstr(file, "samples", &samples) &&
         sft_span_equal(samples, sft_span_cstr(number)))
         return;
-    verify_tell(v, s->name, "samples in its metadata: expected %s by the manifest", number);
+    sfti_verify_tell(v, s->name, "samples in its metadata: expected %s by the manifest", number);
+}
+
+/* The manifest's columns that are in this file of the shard, or in the shard itself (NULL). */
+static size_t columns_in(const verification *v, const char *shard, const char *file,
+                         sfti_ds_column *out) {
+    size_t count = 0;
+    for (size_t i = 0; i < v->m->column_count; i++) {
+        const sfti_ds_column *c = &v->m->columns[i];
+        const sfti_ds_place *p = sfti_ds_place_find(&v->m->places, shard, c->name);
+        if (file ? p && sfti_ds_place_is(p, file) : !p) out[count++] = *c;
+    }
+    return count;
+}
+
+/* Files with columns of a shard, each once. */
+static void verify_columns(verification *v, const sft_dataset_shard *s, sfti_ds_column *columns) {
+    size_t count;
+    const sfti_ds_place *of = sfti_ds_places_of(&v->m->places, s->name, &count);
+    v->placed += count;
+    for (size_t i = 0; i < count && !v->code; i++) {
+        sft_error e = SFT_ERROR_INIT;
+        sft_file *file = NULL;
+        if (sfti_ds_place_check(&of[i], v->m, &e)) sfti_verify_find(v, s->name, &e);
+        if (!sfti_ds_place_first(of, i)) continue;
+        sft_dataset_shard one = *s;
+        one.name = of[i].file;
+        one.bytes = of[i].bytes;
+        one.sha256 = of[i].sha256;
+        if (sfti_ds_place_open(v->storage, v->m, &of[i], &v->open, &file, &e)) {
+            sfti_verify_find(v, of[i].file, &e);
+            continue;
+        }
+        verify_marks(v, &one, file);
+        verify_batch(v, &one, file, columns, columns_in(v, s->name, of[i].file, columns));
+        sft_close(file);
+        verify_digest(v, &one);
+    }
 }
 
 static void verify_shard(verification *v, const sft_dataset_shard *s) {
@@ -199,18 +152,20 @@ static void verify_shard(verification *v, const sft_dataset_shard *s) {
     v->bytes += s->bytes;
     if (sfti_ds_shard_open(v->storage, v->m, s, &v->open, &file, &e)) {
         v->opened_all = false;
-        verify_find(v, s->name, &e);
+        sfti_verify_find(v, s->name, &e);
         return;
     }
     if (known) verify_numbers(v, s->name, "tensors", s->tensors, sft_file_tensor_count(file));
     v->tensors += sft_file_tensor_count(file);
     verify_marks(v, s, file);
-    if (v->m->mode == SFT_DATASET_BATCH) verify_batch(v, s, file);
+    if (v->m->mode == SFT_DATASET_BATCH)
+        verify_batch(v, s, file, v->columns, columns_in(v, s->name, NULL, v->columns));
     sft_close(file);
     verify_digest(v, s);
+    if (v->m->mode == SFT_DATASET_BATCH) verify_columns(v, s, v->columns);
     const sfti_ds_mask *mask = sfti_ds_mask_find(&v->m->masks, s->name);
     v->masked += mask != NULL;
-    if (mask && sfti_ds_mask_check(mask, s, v->m->mode, &e)) verify_find(v, s->name, &e);
+    if (mask && sfti_ds_mask_check(mask, s, v->m->mode, &e)) sfti_verify_find(v, s->name, &e);
     v->samples += s->samples;
     v->valid += s->valid_samples;
     v->shadowed += s->shadowed;
@@ -233,9 +188,9 @@ static void verify_unlisted(verification *v, sft_code code, const sft_error *wha
         if (v->err) *v->err = *what;
     } else if (sfti_ds_manifest_changed(v->storage, &v->alloc, v->m->text)) {
         (void)sfti_fail(&e, SFT_DATASET_CHANGED, "replaced by another commit while reading");
-        verify_find(v, SFTI_DATASET_MANIFEST, &e);
+        sfti_verify_find(v, SFTI_DATASET_MANIFEST, &e);
     } else {
-        verify_find(v, SFTI_DATASET_MANIFEST, what);
+        sfti_verify_find(v, SFTI_DATASET_MANIFEST, what);
     }
 }
 
@@ -290,18 +245,10 @@ static void verify_duplicates(verification *v) {
         code = sfti_ds_merge_next(merge, &row, &e);
     }
     sfti_ds_merge_close(merge);
-    if (code) verify_find(v, SFTI_DATASET_MANIFEST, &e);
+    if (code) sfti_verify_find(v, SFTI_DATASET_MANIFEST, &e);
     for (size_t i = 0; !code && i < n; i++)
         verify_numbers(v, sources[i].name, "tensors that a later shard has again", told[i],
                        shadowed[i]);
-}
-
-/* Also if there is no memory, which ends the work. */
-static bool verify_names(verification *v, const char *name) {
-    bool has = true;
-    sft_code code = sfti_ds_names_has(&v->names, name, &has, v->code ? NULL : v->err);
-    if (!v->code) v->code = code;
-    return has || code;
 }
 
 /* Whether only a version that is kept names a shard or segment. */
@@ -316,12 +263,11 @@ static bool verify_kept(verification *v, const char *name, bool segment) {
 
 static bool verify_orphan(void *ctx, const sft_stored *object) {
     verification *v = ctx;
-    uint64_t file, shard;
     sft_span name = sft_span_cstr(object->name);
-    bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
+    bool part = !object->folder && sfti_ds_is_part(name);
     bool index = strcmp(object->name, SFTI_DATASET_INDEX) == 0;
     bool segment = !object->folder && sfti_ds_is_addressed(name);
-    if (part && verify_names(v, object->name)) return !v->code;
+    if (part && sfti_verify_names(v, object->name)) return !v->code;
     if (segment && sfti_ds_manifest_addresses(v->m, object->name)) return true;
     if ((part || segment) && verify_kept(v, object->name, segment)) return !v->code;
     v->index = v->index || index;
@@ -331,96 +277,17 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
     if (!part && !segment && !stale && !(object->folder && sfti_ds_is_job(name))) return true;
     sft_error e = SFT_ERROR_INIT;
     (void)sfti_fail(&e, SFT_DATASET_SHARD, "%s",
-                    part ? "the manifest does not name this shard"
+                    part ? sfti_ds_is_columns(name) ? "the manifest does not name these columns"
+                                                    : "the manifest does not name this shard"
+                    : segment && strncmp(object->name, SFTI_PLACES_FILE,
+                                         sizeof SFTI_PLACES_FILE - 1) == 0
+                        ? "the manifest does not name these places of columns"
                     : segment && !sfti_ds_is_segment(name)
                         ? "the manifest does not name these masks"
                     : segment ? "the manifest does not name this segment"
                     : stale ? "the manifest names no index" : "a job's folder");
-    verify_put(v, &v->orphans, object->name, &e);
+    sfti_verify_put(v, &v->orphans, object->name, &e);
     return !v->code;
-}
-
-/* ── The index ── */
-
-/* An index that readers ignore does no harm: a killed commit may leave its own, a connector's
- * overwrite leaves the old one. */
-static void index_note(verification *v, const sft_error *what) {
-    verify_put(v, &v->orphans, SFTI_DATASET_INDEX, what);
-}
-
-static void index_stale(verification *v, const char *whose) {
-    sft_error e = SFT_ERROR_INIT;
-    (void)sfti_fail(&e, SFT_DATASET_SHARD, "an index of %s; readers ignore it", whose);
-    index_note(v, &e);
-}
-
-static void index_unlike(verification *v, const char *expected) {
-    verify_tell(v, SFTI_DATASET_INDEX, "expected %s, found %s", expected,
-                v->index ? "others" : "none");
-}
-
-static bool index_names_shard(verification *v, sft_span name) {
-    if (!name.data) return true;
-    const char *copy = sfti_arena_copy(&v->arena, name.data, name.len);
-    if (!copy) {
-        v->code = sfti_fail_memory(v->err, name.len + 1);
-        return true;
-    }
-    return verify_names(v, copy);
-}
-
-/* Checks one file; false when it needs no further check. */
-static bool index_file(verification *v, const char *name, uint64_t *rows) {
-    sft_error e = SFT_ERROR_INIT;
-    sfti_ds_index index;
-    const bool ours = v->m->ours;
-    sft_code code = sfti_ds_index_read(v->storage, name, &v->arena, &index, &e);
-    if (code == SFT_DATASET_SHARD && !ours) index_note(v, &e);
-    else if (code) verify_find(v, SFTI_DATASET_INDEX, &e);
-    if (code) return false;
-    sfti_total_add(rows, index.rows);
-    bool full = index.columns == SFTI_INDEX_COLUMNS;
-    const sft_span whose = sft_span_cstr(sfti_ds_manifest_index(v->m));
-    bool same = !ours || sft_span_equal(index.commit, whose);
-    bool known = index_names_shard(v, index.first) && index_names_shard(v, index.last);
-    if (!same) index_stale(v, "another commit");
-    else if (!ours && !(full && known)) index_stale(v, "other shards");
-    else if (!full) index_unlike(v, "the columns tensor_key, file_name, shape and dtype");
-    else if (!known) index_unlike(v, "names of the manifest's shards");
-    return same && known && full;
-}
-
-static bool index_part(void *ctx, const sft_stored *object) {
-    if (object->folder || object->name[0] == '_' || object->name[0] == '.' ||
-        !sfti_ds_ends(sft_span_cstr(object->name), ".parquet"))
-        return true;
-    return sfti_ds_listing_put(ctx, SFTI_DATASET_INDEX, object->name, 0);
-}
-
-static bool index_folder(verification *v, uint64_t *rows) {
-    sfti_ds_listing parts = { .arena = { .alloc = v->alloc } };
-    sft_code code = sfti_ds_listing_fill(&parts, v->storage, SFTI_DATASET_INDEX, index_part,
-                                         &parts, v->err);
-    bool good = true;
-    if (!v->code) v->code = code;
-    for (const sfti_ds_listed *one = parts.first; good && !v->code && one; one = one->next)
-        good = index_file(v, one->name, rows);
-    sfti_arena_free(&parts.arena);
-    return good && !v->code;
-}
-
-/* A connector's manifest does not say whether there is one. */
-static void verify_index(verification *v) {
-    uint64_t rows = 0;
-    if (v->m->index.data && !v->index) index_unlike(v, "the index that the manifest names");
-    if (!v->index || (v->m->ours && !v->m->index.data)) return;
-    bool good = v->index_folder ? index_folder(v, &rows)
-                                : index_file(v, SFTI_DATASET_INDEX, &rows);
-    if (!good || !v->opened_all || rows == v->tensors || v->code) return;
-    if (v->m->ours)
-        verify_tell(v, SFTI_DATASET_INDEX, "expected a row for each of %llu tensors, found %llu",
-                    (unsigned long long)v->tensors, (unsigned long long)rows);
-    else index_stale(v, "other shards");
 }
 
 /* ── Versions ── */
@@ -440,18 +307,19 @@ static sft_code version_shards(verification *v, const sfti_ds_manifest *m, const
         sft_code opened = code || has ? SFT_OK : sfti_call(v->storage, open, s->name, &source, &e);
         if (!code && !has && !opened) {
             if (source.size != s->bytes)
-                verify_tell(v, name, "%s: expected %llu bytes, found %llu", s->name,
+                sfti_verify_tell(v, name, "%s: expected %llu bytes, found %llu", s->name,
                             (unsigned long long)s->bytes, (unsigned long long)source.size);
             sft_source_close(&source);
         } else if (opened == SFT_NOT_FOUND) {
-            verify_tell(v, name, "expected the shard %s, found none", s->name);
+            sfti_verify_tell(v, name, "expected the shard %s, found none", s->name);
         } else if (opened) {
-            verify_find(v, name, &e);
+            sfti_verify_find(v, name, &e);
         }
         if (!code && !has) code = sfti_ds_names_add(&v->kept, s->name, err);
         if (!code) code = sfti_ds_stream_next(&stream, &s, err);
     }
     sfti_ds_stream_close(&stream);
+    if (!code && *m->places.sha256) code = sfti_ds_names_add_columns(&v->kept, v->storage, m, err);
     return code;
 }
 
@@ -471,21 +339,24 @@ static void verify_versions(verification *v) {
             code = version_shards(v, m, all[i].name, &e);
             if (!code) code = sfti_ds_masks_read(v->storage, &v->arena, &m->masks, &e);
         }
-        if (code && code != SFT_NOT_FOUND) verify_find(v, all[i].name, &e);
+        if (code && code != SFT_NOT_FOUND) sfti_verify_find(v, all[i].name, &e);
     }
     if (!v->code) v->code = sfti_ds_names_sort(&v->kept, v->err);
 }
 
 static void verify_all(verification *v) {
     v->m = &v->manifest;
-    v->names = (sfti_ds_names){ .alloc = v->alloc, .m = v->m };
+    v->names = (sfti_ds_names){ .alloc = v->alloc, .m = v->m, .several = true };
     v->opened_all = true;
     v->total = v->m->sums.bytes;
 
     sfti_ds_stream stream = verify_stream(v);
     const sft_dataset_shard *s = NULL;
     sft_error e = SFT_ERROR_INIT;
-    sft_code code = sfti_ds_masks_read(v->storage, &v->arena, &v->manifest.masks, &e);
+    v->columns = sfti_arena_array(&v->arena, v->m->column_count, sizeof *v->columns);
+    sft_code code = v->columns ? SFT_OK : sfti_fail_memory(&e, v->m->column_count);
+    if (!code) code = sfti_ds_masks_read(v->storage, &v->arena, &v->manifest.masks, &e);
+    if (!code) code = sfti_ds_places_read(v->storage, &v->arena, &v->manifest.places, &e);
     if (!code) code = sfti_ds_stream_next(&stream, &s, &e);
     while (!code && s && !v->code) {
         code = sfti_ds_names_add(&v->names, s->name, &e);
@@ -493,12 +364,18 @@ static void verify_all(verification *v) {
         if (!code && !v->code) code = sfti_ds_stream_next(&stream, &s, &e);
     }
     sfti_ds_stream_close(&stream);
+    v->names.own = v->names.count;
+    if (!code && !v->code)
+        code = sfti_ds_names_add_columns(&v->names, v->storage, v->m, &e);
     if (!code && !v->code) code = sfti_ds_names_sort(&v->names, &e);
     if (code) verify_unlisted(v, code, &e);
     v->listed = !code;
 
     if (!v->listed) return;
     const uint64_t masks = *v->m->masks.sha256 ? v->m->masks.shards : 0;
+    const uint64_t places = *v->m->places.sha256 ? v->m->places.count : 0;
+    if (!v->code && v->opened_all)
+        verify_numbers(v, SFTI_DATASET_MANIFEST, "columns in other files", places, v->placed);
     if (!v->code && v->opened_all)
         verify_numbers(v, SFTI_DATASET_MANIFEST, "shards with deleted rows", masks, v->masked);
     if (!v->code) verify_totals(v);
@@ -508,7 +385,7 @@ static void verify_all(verification *v) {
         sft_code code = sfti_call(v->storage, list, "", verify_orphan, v, v->err);
         if (!v->code) v->code = code;
     }
-    if (!v->code) verify_index(v);
+    if (!v->code) sfti_verify_index(v);
 }
 
 /* ── The result ── */
@@ -553,7 +430,7 @@ static sft_code verify_open(verification *v) {
     if (!code) verify_all(v);
     if (!code) return v->code;
     if (code == SFT_MANIFEST_TYPE || code == SFT_MANIFEST_MISSING) {
-        verify_find(v, SFTI_DATASET_MANIFEST, &e);
+        sfti_verify_find(v, SFTI_DATASET_MANIFEST, &e);
         return v->code;
     }
     if (v->err) *v->err = e;

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/order.h"
 #include "dataset/read/masks.h"
+#include "dataset/read/places.h"
 
 #include <string.h>
 
@@ -116,6 +117,21 @@ sft_span sft_dataset_shard_mask(const sft_dataset *dataset, size_t i) {
     return (sft_span){ (const char *)mask->at, (size_t)sfti_ds_mask_bytes(mask->bits) };
 }
 
+const sft_dataset_place *sft_dataset_shard_places(const sft_dataset *dataset, size_t i,
+                                                  size_t *count) {
+    const sft_dataset_shard *s = sft_dataset_shard_at(dataset, i);
+    *count = 0;
+    return s ? sfti_ds_places_of(&dataset->manifest.places, s->name, count) : NULL;
+}
+
+sft_code sft_dataset_place_open(const sft_dataset *d, const sft_dataset_place *place,
+                                const sft_open_options *options, sft_file **out,
+                                sft_error *err) {
+    if (!place || !place->file || !out)
+        return sfti_misuse(err, "expected a place that has a file, found none");
+    return sfti_ds_place_open(d->storage, &d->manifest, place, options, out, err);
+}
+
 /* ── Shards ── */
 
 /* A shard is not as the manifest says: perhaps the dataset was replaced. */
@@ -151,6 +167,13 @@ sft_code sfti_ds_shard_open(const sft_storage *storage, const sfti_ds_manifest *
     uint64_t found = source.size;
     sft_source_close(&source);
     return shard_wrong(storage, m, s, found, err);
+}
+
+sft_code sfti_ds_place_open(const sft_storage *storage, const sfti_ds_manifest *m,
+                            const sfti_ds_place *p, const sft_open_options *options,
+                            sft_file **out, sft_error *err) {
+    const sft_dataset_shard shard = { .name = p->file, .bytes = p->bytes };
+    return sfti_ds_shard_open(storage, m, &shard, options, out, err);
 }
 
 sft_code sft_dataset_shard_open(const sft_dataset *d, size_t i, const sft_open_options *options,

@@ -42,6 +42,16 @@ typedef struct sfti_ds_masks {
     const sfti_ds_mask *mask; /* by the names of shards; NULL until they are loaded */
 } sfti_ds_masks;
 
+/* Where a column of a shard is, if not in the shard (places.h). */
+typedef sft_dataset_place sfti_ds_place;
+
+/* The file of all places, as the manifest names it. */
+typedef struct sfti_ds_places {
+    char sha256[65]; /* empty: all columns are in their shards */
+    uint64_t bytes, count;
+    const sfti_ds_place *place; /* by the names of shards, then of columns; NULL until loaded */
+} sfti_ds_places;
+
 /* The last batch of a stream that was committed. */
 typedef struct sfti_ds_batch {
     sft_span stream;
@@ -70,6 +80,7 @@ typedef struct sfti_ds_manifest {
     sfti_ds_batch *batches;
     sfti_ds_sums sums;
     sfti_ds_masks masks;
+    sfti_ds_places places;
     unsigned format; /* major number of format_version, as read */
     bool segmented; /* the shards are in segments */
     bool numbered;  /* segmented: commits are numbered files (commit/swap.c) */
@@ -110,7 +121,7 @@ sft_code sfti_ds_order_fail(const char *name, sft_error *err);
 void sfti_ds_manifest_total(sfti_ds_manifest *m);
 /* Whether a shard of this name is among the manifest's: a binary search. */
 bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name);
-/* Whether a segment, or the masks, of this file name are the manifest's. */
+/* Whether a segment, the masks, or the places, of this file name are the manifest's. */
 bool sfti_ds_manifest_addresses(const sfti_ds_manifest *manifest, const char *name);
 /* Rows that nobody sees because a later one of their name replaces them, or they are deleted. */
 uint64_t sfti_ds_manifest_hidden(const sfti_ds_manifest *m, uint64_t shadowed);
@@ -119,6 +130,18 @@ const char *sfti_ds_manifest_index(const sfti_ds_manifest *m);
 /* For sfti_sort over an array of sfti_ds_shard. */
 int sfti_ds_by_name(const void *shards, uint32_t a, uint32_t b);
 int sfti_ds_by_sample(const void *shards, uint32_t a, uint32_t b);
+
+/* ── addressed.c ── */
+
+/* Read the file of this name, which must have that size and digest and be safetensors. what: its
+ * name in messages. *bytes is from the arena, *out is to be closed. SFT_DATASET_SHARD: it is
+ * missing, or not that file. */
+sft_code sfti_ds_addressed_open(const sft_storage *storage, const char *name, const char *sha256,
+                                uint64_t size, const char *what, sfti_arena *arena,
+                                sft_span *bytes, sft_file **out, sft_error *err);
+/* NULL unless it has this dtype and rank. */
+const sft_tensor *sfti_ds_addressed_tensor(const sft_file *file, const char *name, sft_dtype dtype,
+                                           uint32_t rank);
 
 /* ── dataset.c ── */
 

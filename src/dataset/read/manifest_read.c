@@ -94,12 +94,15 @@ static sft_code manifest_segments(sfti_fields *r, void *out) {
 
 /* ── Masks ── */
 
-static sft_code masks_digest(sfti_fields *r, void *out) {
-    sfti_ds_masks *masks = out;
+static sft_code manifest_digest(sfti_fields *r, const char *sha256) {
     char name[SFTI_SEGMENT_FILE_NAME];
-    sfti_ds_masks_name(masks->sha256, name);
+    sfti_ds_masks_name(sha256, name);
     if (sfti_ds_is_addressed(sft_span_cstr(name))) return SFT_OK;
     return sfti_fields_wrong(r, "64 hexadecimal digits");
+}
+
+static sft_code masks_digest(sfti_fields *r, void *out) {
+    return manifest_digest(r, ((sfti_ds_masks *)out)->sha256);
 }
 
 #define OF_MASKS(member) SFTI_FIELD_UINT, offsetof(sfti_ds_masks, member), true, NULL
@@ -116,14 +119,32 @@ static sft_code manifest_masks(sfti_fields *r, void *out) {
     return sfti_fields_read(r, SFTI_FIELDS(masks_rows), &m->masks, NULL);
 }
 
+static sft_code places_digest(sfti_fields *r, void *out) {
+    return manifest_digest(r, ((sfti_ds_places *)out)->sha256);
+}
+
+#define OF_PLACES(member) SFTI_FIELD_UINT, offsetof(sfti_ds_places, member), true, NULL
+static const sfti_field places_rows[] = {
+    { "sha256", SFTI_FIELD_SHA256, offsetof(sfti_ds_places, sha256), true, places_digest },
+    { "bytes", OF_PLACES(bytes) },
+    { "count", OF_PLACES(count) },
+};
+
+static sft_code manifest_places(sfti_fields *r, void *out) {
+    sfti_ds_manifest *m = out;
+    if (sfti_json_next(&r->json) != SFTI_JSON_OBJECT) return sfti_fields_wrong(r, "an object");
+    return sfti_fields_read(r, SFTI_FIELDS(places_rows), &m->places, NULL);
+}
+
 /* What a reader has to know, beyond what format 2.0 has. */
 static sft_code manifest_features(sfti_fields *r, void *out) {
     (void)out;
     if (sfti_json_next(&r->json) != SFTI_JSON_ARRAY) return sfti_fields_wrong(r, "an array");
     while (sfti_json_next(&r->json) == SFTI_JSON_STRING)
-        if (r->json.escaped || !sft_span_equal(r->json.text, sft_span_cstr("deleted")))
-            return sfti_fields_wrong(r, "\"deleted\" of features, and of others a newer version of "
-                                        "libsafetensors");
+        if (r->json.escaped || (!sft_span_equal(r->json.text, sft_span_cstr("deleted")) &&
+                                !sft_span_equal(r->json.text, sft_span_cstr("columns"))))
+            return sfti_fields_wrong(r, "\"deleted\" or \"columns\" of features, and of others a "
+                                        "newer version of libsafetensors");
     return r->json.type == SFTI_JSON_ARRAY_END ? SFT_OK : sfti_fields_wrong(r, "text");
 }
 
@@ -307,7 +328,7 @@ static sft_code manifest_index(sfti_fields *r, void *out) {
 
 #define OF_MANIFEST(member) offsetof(sfti_ds_manifest, member)
 enum { MANIFEST_VALID, MANIFEST_SHARDS, MANIFEST_SEGMENTS, MANIFEST_COMMIT, MANIFEST_FEATURES,
-       MANIFEST_DELETED };
+       MANIFEST_DELETED, MANIFEST_PLACES };
 static const sfti_field manifest_rows[] = {
     [MANIFEST_VALID] = { "total_valid_samples", SFTI_FIELD_UINT, OF_MANIFEST(total_valid), false,
                          NULL },
@@ -316,6 +337,7 @@ static const sfti_field manifest_rows[] = {
     [MANIFEST_COMMIT] = { "commit", SFTI_FIELD_UUID, OF_MANIFEST(commit), false, NULL },
     [MANIFEST_FEATURES] = { "features", SFTI_FIELD_TAKEN, 0, false, manifest_features },
     [MANIFEST_DELETED] = { "deleted", SFTI_FIELD_TAKEN, 0, false, manifest_masks },
+    [MANIFEST_PLACES] = { "places", SFTI_FIELD_TAKEN, 0, false, manifest_places },
     { "index_commit", SFTI_FIELD_UUID, OF_MANIFEST(index_commit), false, NULL },
     { "format_version", SFTI_FIELD_TAKEN, 0, true, manifest_format },
     { "safetensors_version", SFTI_FIELD_TAKEN, 0, true, manifest_safetensors },
@@ -374,10 +396,13 @@ bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name) 
 }
 
 bool sfti_ds_manifest_addresses(const sfti_ds_manifest *m, const char *name) {
-    if (!sfti_ds_is_segment(sft_span_cstr(name)))
-        return strcmp(name + sizeof SFTI_MASKS_FILE - 1, m->masks.sha256) == 0;
+    const char *const digest = name + strlen(name) - 64;
+    if (strncmp(name, SFTI_MASKS_FILE, sizeof SFTI_MASKS_FILE - 1) == 0)
+        return strcmp(digest, m->masks.sha256) == 0;
+    if (strncmp(name, SFTI_PLACES_FILE, sizeof SFTI_PLACES_FILE - 1) == 0)
+        return strcmp(digest, m->places.sha256) == 0;
     for (size_t i = 0; i < m->segment_count; i++)
-        if (strcmp(name + sizeof SFTI_SEGMENT_FILE - 1, m->segments[i].sha256) == 0) return true;
+        if (strcmp(digest, m->segments[i].sha256) == 0) return true;
     return false;
 }
 
@@ -493,11 +518,11 @@ sft_code sfti_ds_manifest_take(sfti_ds_manifest *m, sfti_ds_shard *shards, size_
 static sft_code manifest_form(sfti_ds_manifest *m, uint64_t seen, sft_error *err) {
     static const char *const fields[] = { "shards", "segments" };
     static const char *const formats[] = { "", "1.0", "2.0", "3.0" };
-    const bool deletes = seen >> MANIFEST_DELETED & 1;
+    const bool named = seen >> MANIFEST_DELETED & 1 || seen >> MANIFEST_PLACES & 1;
     m->segmented = m->format == 2 || (m->format == 3 && !(seen >> MANIFEST_SHARDS & 1));
-    if ((m->format == 3) != (seen >> MANIFEST_FEATURES & 1) || (deletes && m->format != 3))
+    if ((m->format == 3) != (seen >> MANIFEST_FEATURES & 1) || (named && m->format != 3))
         return sfti_fail(err, SFT_MANIFEST_TYPE, "expected \"features\" in format_version 3.0 "
-                         "alone, and \"deleted\" there");
+                         "alone, and \"deleted\" and \"places\" there");
     const int wanted = m->segmented ? MANIFEST_SEGMENTS : MANIFEST_SHARDS;
     const int other = m->segmented ? MANIFEST_SHARDS : MANIFEST_SEGMENTS;
     if (!(seen >> wanted & 1))

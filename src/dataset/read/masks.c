@@ -36,32 +36,25 @@ static sft_code masks_wrong(const char *what, const char *expected, const char *
     return sfti_fail(err, SFT_DATASET_SHARD, "%s: expected %s, found %s", what, expected, found);
 }
 
-static const char *masks_tensor(const sft_file *file, const char *bytes, const char *name,
-                                sft_dtype dtype, uint64_t *count) {
-    const sft_tensor *t = sft_file_find_cstr(file, name);
-    if (!t || t->dtype != dtype || t->rank != 1) return NULL;
-    *count = t->shape[0];
-    return bytes + t->offset;
-}
-
 /* False: they are not as masks.h says. */
 static bool masks_fill(const sft_file *file, const char *bytes, sfti_ds_masks *masks,
                        sfti_ds_mask *all) {
-    uint64_t bits_count = 0, counts = 0, len = 0, names_len = 0, total = 0;
-    const char *bits = masks_tensor(file, bytes, "bits", SFT_U64, &bits_count);
-    const char *deleted = masks_tensor(file, bytes, "deleted", SFT_U64, &counts);
-    const char *at = masks_tensor(file, bytes, "masks", SFT_U8, &len);
-    const char *names = masks_tensor(file, bytes, "names", SFT_U8, &names_len);
-    if (!bits || !deleted || !at || !names || bits_count != masks->shards ||
-        counts != masks->shards)
+    const sft_tensor *bits = sfti_ds_addressed_tensor(file, "bits", SFT_U64, 1);
+    const sft_tensor *deleted = sfti_ds_addressed_tensor(file, "deleted", SFT_U64, 1);
+    const sft_tensor *marks = sfti_ds_addressed_tensor(file, "masks", SFT_U8, 1);
+    const sft_tensor *texts = sfti_ds_addressed_tensor(file, "names", SFT_U8, 1);
+    if (!bits || !deleted || !marks || !texts || bits->shape[0] != masks->shards ||
+        deleted->shape[0] != masks->shards)
         return false;
+    const char *at = bytes + marks->offset, *names = bytes + texts->offset;
+    uint64_t len = marks->shape[0], names_len = texts->shape[0], total = 0;
     for (size_t i = 0; i < masks->shards; i++) {
         sfti_ds_mask *m = &all[i];
         const char *nul = memchr(names, '\0', (size_t)names_len);
         if (!nul) return false;
         const sft_span name = { names, (size_t)(nul - names) };
-        *m = (sfti_ds_mask){ names, sfti_get_u64(bits + 8 * i), sfti_get_u64(deleted + 8 * i),
-                             (const uint8_t *)at };
+        *m = (sfti_ds_mask){ names, sfti_get_u64(bytes + bits->offset + 8 * i),
+                             sfti_get_u64(bytes + deleted->offset + 8 * i), (const uint8_t *)at };
         const uint64_t size = sfti_ds_mask_bytes(m->bits);
         if (!sfti_ds_is_bare(name) || size > len) return false;
         if (i && strcmp(all[i - 1].shard, m->shard) >= 0) return false;
@@ -81,26 +74,14 @@ static bool masks_fill(const sft_file *file, const char *bytes, sfti_ds_masks *m
 
 sft_code sfti_ds_masks_read(const sft_storage *storage, sfti_arena *arena, sfti_ds_masks *masks,
                             sft_error *err) {
-    char name[SFTI_SEGMENT_FILE_NAME], digest[65];
+    char name[SFTI_SEGMENT_FILE_NAME];
     sft_span bytes = { NULL, 0 };
-    sft_error what = SFT_ERROR_INIT;
-    sft_open_options options = SFT_OPEN_OPTIONS_INIT;
     sft_file *file = NULL;
-    static const char named[] = "the masks that the manifest names";
     if (!*masks->sha256) return SFT_OK;
     sfti_ds_masks_name(masks->sha256, name);
-    sft_code code = sfti_ds_read_all(storage, name, masks->bytes, arena, &bytes, &what);
-    if (code == SFT_NOT_FOUND) return masks_wrong(name, named, "none", err);
-    if (code && code != SFT_FILE_TOO_LARGE) return sfti_fail_as(err, code, &what);
-    if (code || bytes.len != masks->bytes) return masks_wrong(name, named, "another size", err);
-    code = sfti_ds_digest(bytes, &arena->alloc, digest, err);
+    sft_code code = sfti_ds_addressed_open(storage, name, masks->sha256, masks->bytes, "masks",
+                                           arena, &bytes, &file, err);
     if (code) return code;
-    if (memcmp(digest, masks->sha256, 64) != 0)
-        return masks_wrong(name, named, "another digest", err);
-    options.alloc = &arena->alloc;
-    code = sft_open_memory(bytes.data, bytes.len, &options, &file, &what);
-    if (code == SFT_OUT_OF_MEMORY) return sfti_fail_as(err, code, &what);
-    if (code) return masks_wrong(name, "a safetensors file", what.message, err);
     /* Each shard has eight bytes in two tensors: the file bounds their number. */
     sfti_ds_mask *all = masks->shards <= bytes.len / 8
                             ? sfti_arena_array(arena, masks->shards, sizeof *all) : NULL;

@@ -1,5 +1,6 @@
 /* Segments of a manifest are read. Tests: test_dataset_segments.c. */
 #include "dataset/read/masks.h"
+#include "dataset/read/places.h"
 #include "dataset/read/segment.h"
 
 #include "base/endian.h"
@@ -156,10 +157,17 @@ done:
 
 /* ── All segments of a manifest ── */
 
+/* What is known of its shards in files beside them. */
+static sft_code load_beside(const sft_storage *storage, sfti_arena *arena, sfti_ds_manifest *m,
+                            sft_error *err) {
+    sft_code code = sfti_ds_masks_load(storage, arena, m, err);
+    return code ? code : sfti_ds_places_load(storage, arena, m, err);
+}
+
 /* The newest segments first: those are merged, and removed, before the others. */
 sft_code sfti_ds_manifest_load(const sft_storage *storage, sfti_arena *arena,
                                sfti_ds_manifest *m, sft_error *err) {
-    if (!m->segmented) return sfti_ds_masks_load(storage, arena, m, err);
+    if (!m->segmented) return load_beside(storage, arena, m, err);
     sfti_arena work = { .alloc = arena->alloc };
     sfti_ds_shard **parts = sfti_arena_array(&work, m->segment_count, sizeof *parts), *all = NULL;
     sft_code code = parts ? SFT_OK : sfti_fail_memory(err, m->segment_count * sizeof *parts);
@@ -184,5 +192,5 @@ sft_code sfti_ds_manifest_load(const sft_storage *storage, sfti_arena *arena,
     if (code) return code;
     if (m->sums.next_file < told.next_file) m->sums.next_file = told.next_file;
     code = sfti_ds_sums_check(&m->sums, &told, err);
-    return code ? code : sfti_ds_masks_load(storage, arena, m, err);
+    return code ? code : load_beside(storage, arena, m, err);
 }

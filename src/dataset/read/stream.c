@@ -1,5 +1,6 @@
 /* Shards of a manifest one by one, and the set of their names. */
 #include "dataset/read/stream.h"
+#include "dataset/read/places.h"
 
 #include "base/endian.h"
 #include "base/error.h"
@@ -116,6 +117,17 @@ sft_code sfti_ds_names_add_all(sfti_ds_names *names, const sft_storage *storage,
         if (!code) code = sfti_ds_stream_next(&stream, &shard, err);
     }
     sfti_ds_stream_close(&stream);
+    return code;
+}
+
+sft_code sfti_ds_names_add_columns(sfti_ds_names *names, const sft_storage *storage,
+                                   const sfti_ds_manifest *m, sft_error *err) {
+    sfti_arena arena = { .alloc = names->alloc };
+    sfti_ds_places places = m->places;
+    sft_code code = places.place ? SFT_OK : sfti_ds_places_read(storage, &arena, &places, err);
+    for (size_t i = 0; !code && places.place && i < places.count; i++)
+        if (places.place[i].file) code = sfti_ds_names_add(names, places.place[i].file, err);
+    sfti_arena_free(&arena);
     return code;
 }
 

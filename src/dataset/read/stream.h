@@ -40,6 +40,9 @@ sft_code sfti_ds_names_add(sfti_ds_names *names, const char *name, sft_error *er
 /* Add all that a manifest names, which need not be m. Errors as sfti_ds_stream_next. */
 sft_code sfti_ds_names_add_all(sfti_ds_names *names, const sft_storage *storage,
                                const sfti_ds_manifest *manifest, sft_error *err);
+/* Add the files of its columns, after `own` is set: a file may be named for several columns. */
+sft_code sfti_ds_names_add_columns(sfti_ds_names *names, const sft_storage *storage,
+                                   const sfti_ds_manifest *manifest, sft_error *err);
 /* After the last one. SFT_MANIFEST_TYPE: one is there twice. */
 sft_code sfti_ds_names_sort(sfti_ds_names *names, sft_error *err);
 /* Whether a shard of this name is among them. Fails out of memory only. */

@@ -68,7 +68,8 @@ static sft_code open_agrees(sft_shard_writer *w, sft_error *err) {
     if (w->job.columns.len == 0) return SFT_OK;
     sft_code code = sfti_ds_columns_read(w->job.columns, &w->arena, &was, &count, err);
     if (!code)
-        code = sfti_ds_columns_agree(was, count, w->columns.column, w->columns.count, err);
+        code = sfti_ds_columns_agree(was, count, w->columns.column, w->columns.count,
+                                     w->options->merges, err);
     for (size_t k = 0; !code && k < w->columns.node_count; k++)
         if (w->column[k].node->parent == SFTI_NO_NODE)
             w->column[k].was = sfti_ds_column_find(was, count, w->column[k].asked->name);

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "unit/maintain_case.h"
 
-#include "dataset/commit/masks.h"
+#include "dataset/commit/addressed.h"
 #include "dataset/maintain/results.h"
 
 #include <unistd.h>
@@ -287,7 +287,10 @@ static void manifests_of_strangers(void **state) {
         { "\"1.0\",\"safet", "\"3.0\",\"features\":{},\"safet", "an array" },
         { "\"1.0\",\"safet", "\"1.0\",\"deleted\":{\"sha256\":\"0123456789abcdef0123456789abcdef"
           "0123456789abcdef0123456789abcdef\",\"bytes\":1,\"shards\":1,\"count\":1},\"safet",
-          "\"deleted\" there" },
+          "\"places\" there" },
+        { "\"1.0\",\"safet", "\"1.0\",\"places\":{\"sha256\":\"0123456789abcdef0123456789abcdef"
+          "0123456789abcdef0123456789abcdef\",\"bytes\":1,\"count\":1},\"safet",
+          "\"places\" there" },
         { "\"1.0\",\"safet",
           "\"3.0\",\"features\":[\"deleted\"],\"deleted\":{\"sha256\":\"../../../..56789abc"
           "def0123456789abcdef0123456789abcdef0123456789abcdef\"},\"safet",

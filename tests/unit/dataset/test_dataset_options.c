@@ -58,7 +58,8 @@ static void the_table(void **state) {
         { "kv_separator", "__", 4 },       { "tail_strategy", "write", 2 },
         { "rounding", "nearest", 6 },      { "keep_old", "all", 6 },
         { "manifest", "whole", 6 },        { "batch_id", NULL, 6 },
-        { "single_writer", "false", 6 },   { "compat", NULL, 6 },
+        { "single_writer", "false", 6 },   { "merge_schema", "false", 2 },
+        { "compat", NULL, 6 },
     };
     size_t count = sizeof rows / sizeof *rows;
     (void)state;

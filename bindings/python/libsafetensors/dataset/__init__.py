@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from .._core import DATASET_OPTIONS as OPTIONS
 from ._columns import Column
-from ._maintain import compact, delete, gc, info, ls, verify, versions
+from ._maintain import add_column, compact, delete, gc, info, ls, verify, versions
 from ._read import Dataset, open
 from ._types import StorageOptions
 from ._write import write
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._torch import Loader, TorchBatches, TorchDataset
 
 __all__ = ["Column", "Dataset", "Loader", "Mix", "OPTIONS", "StorageOptions", "TorchBatches",
-           "TorchDataset", "compact", "delete", "gc", "info", "ls", "open", "verify", "versions",
+           "TorchDataset", "add_column", "compact", "delete", "gc", "info", "ls", "open", "verify", "versions",
            "write"]
 
 

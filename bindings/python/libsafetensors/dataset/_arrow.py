@@ -169,7 +169,7 @@ class ArrowRows:
     def column(self, shard: int, name: str, start: int, stop: int) -> Any:
         """Rows of a column as they are stored, deleted ones too. TooLarge."""
         import pyarrow as pa
-        part = _Columns(self.shards, shard, self.columns[name])
+        part = _Columns(self.shards, self.shards.of(shard, name), self.columns[name])
         kind, rows = self._kinds[name], self.shards.facts[shard]["samples"]
         wanted = self._type(name)
         storage = wanted.storage_type if isinstance(wanted, pa.BaseExtensionType) else wanted

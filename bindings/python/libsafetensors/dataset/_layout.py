@@ -111,16 +111,16 @@ class BatchLayout:
         # Of shards whose rows were compared: the dtype and the shape of a row of each column.
         self._rows: dict[int, dict[str, tuple[str, tuple[int, ...]]]] = {}
 
-    def _file(self, shard: int) -> _core.File:
+    def _check(self, shard: int) -> None:
         """Its rows are compared once: those of the same version of a dataset do not change."""
         if shard in self._rows:
-            return self.shards.file(shard)
-        file = self.shards.stacked(shard, self._plain)
+            return
+        self.shards.stacked(shard, self._plain)
         for name in self._varying.facts:
             self._varying.check(shard, name)
-        self._rows[shard] = {name: (file[name].dtype, tuple(file[name].shape[1:]))
-                             for name in self._stacked}
-        return file
+        tensors = {name: self.shards.tensor(shard, name) for name in self._stacked}
+        self._rows[shard] = {name: (one.dtype, tuple(one.shape[1:]))
+                             for name, one in tensors.items()}
 
     def _compare(self, shard: int, first: int) -> None:
         """That rows of two shards can stand in one array."""
@@ -150,14 +150,33 @@ class BatchLayout:
 
     def row(self, number: int) -> dict[str, Any]:
         shard = bisect_right(self._begins, number) - 1
-        file = self._file(shard)
+        self._check(shard)
         at = int(self.shards.stored(shard, number - self._begins[shard]))
-        found = _arrays(self.shards, shard, {name: file[name][at] for name in self._plain},
-                        "numpy", True)
+        found = self._read(shard, {name: self.shards.tensor(shard, name)[at]
+                                   for name in self._plain}, "numpy", True)
         return self._merged(found, {
             name: self._varying.slice(shard, name, at, at + 1,
                                       lambda tensor: _as_array(tensor, "numpy", True))[0]
             for name in self._varying.facts})
+
+    def _read(self, shard: int, tensors: dict[str, _core.Tensor], framework: str,
+              copy: bool) -> dict[str, Any]:
+        """Arrays of tensors of columns, which may be in several files."""
+        if shard not in self.shards.places:
+            return _arrays(self.shards, shard, tensors, framework,
+                           copy or self._shares(shard, framework))
+        files: dict[int, dict[str, _core.Tensor]] = {}
+        for name, tensor in tensors.items():
+            files.setdefault(self.shards.of(shard, name), {})[name] = tensor
+        found: dict[str, Any] = {}
+        for at, some in files.items():
+            found.update(_arrays(self.shards, at, some, framework,
+                                 copy or self._shares(at, framework)))
+        return {name: found[name] for name in tensors} if len(files) > 1 else found
+
+    def _shares(self, file: int, framework: str) -> bool:
+        """Whether torch would share memory that must not be written to."""
+        return framework == "torch" and self.shards.file(file).mapped
 
     def _merged(self, plain: dict[str, Any], varying: dict[str, Any]) -> dict[str, Any]:
         return {name: plain[name] if name in plain else varying[name] for name in self.columns} \
@@ -192,15 +211,18 @@ class BatchLayout:
         return range(number, number + 1) if 0 <= number < self.count() else numbers
 
     def _slice(self, shard: int, numbers: range, framework: str) -> dict[str, Any]:
-        file, begin = self._file(shard), self._begins[shard]
+        self._check(shard)
+        begin = self._begins[shard]
         start, stop, keep = self.shards.window(shard, numbers.start - begin, numbers.stop - begin)
         if keep is not None:
             return self._gather(numbers, framework)
-        slices = {name: file[name][start:stop] for name in self._plain}
-        copied = framework == "torch" and file.mapped
-        return self._merged(_arrays(self.shards, shard, slices, framework, copied), {
-            name: self._varying.slice(shard, name, start, stop,
-                                      lambda tensor: _as_array(tensor, framework, copied))
+        slices = {name: self.shards.tensor(shard, name)[start:stop] for name in self._plain}
+
+        def array_of(name: str) -> Callable[[_core.Tensor], Any]:
+            copied = self._shares(self.shards.of(shard, name), framework)
+            return lambda tensor: _as_array(tensor, framework, copied)
+        return self._merged(self._read(shard, slices, framework, False), {
+            name: self._varying.slice(shard, name, start, stop, array_of(name))
             for name in self._varying.facts})
 
     def _gather(self, numbers: Any, framework: str) -> dict[str, Any]:
@@ -222,12 +244,13 @@ class BatchLayout:
             shard = int(owner[places[0]])
             parts[shard] = places, self.shards.stored(shard, wanted[places] - self._begins[shard])
         shown = int(owner[order[0]])
-        first = self._file(shown)
-        out = {name: np.empty((len(wanted), first[name].nbytes // first[name].shape[0]), np.uint8)
-               for name in self._stacked}
+        self._check(shown)
+        first = {name: self.shards.tensor(shown, name) for name in self._stacked}
+        out = {name: np.empty((len(wanted), one.nbytes // one.shape[0]), np.uint8)
+               for name, one in first.items()}
 
         def copy(shard: int) -> None:
-            self._file(shard)
+            self._check(shard)
             self._compare(shard, shown)
             _copy_part(self.shards, shard, *parts[shard], out)
 
@@ -282,13 +305,17 @@ def _typed(tensor: _core.Tensor, raw: Any, framework: str) -> Any:
 
 def _copy_part(shards: Shards, shard: int, places: Any, rows: Any, out: dict[str, Any]) -> None:
     """Copies rows of all columns of a shard."""
-    tensors = {name: shards.rows_of(shard, name, len(rows)) for name in out}
-    file = shards.file(shard)
-    shards.expect(shard, [one for name, whole in tensors.items() if whole is None
-                          for first, last in _runs(rows)
-                          for one in file[name][first:last + 1].byte_ranges()])
-    for name, whole in sorted(tensors.items(), key=lambda item: file[item[0]].offset):
-        _copy_rows(shards, shard, name, whole, places, rows, out[name])
+    files: dict[int, list[str]] = {}
+    for name in out:
+        files.setdefault(shards.of(shard, name), []).append(name)
+    for at, names in files.items():
+        tensors = {name: shards.rows_of(at, name, len(rows)) for name in names}
+        file = shards.file(at)
+        shards.expect(at, [one for name, whole in tensors.items() if whole is None
+                           for first, last in _runs(rows)
+                           for one in file[name][first:last + 1].byte_ranges()])
+        for name, whole in sorted(tensors.items(), key=lambda item: file[item[0]].offset):
+            _copy_rows(shards, at, name, whole, places, rows, out[name])
 
 
 def _copy_rows(shards: Shards, shard: int, name: str, whole: Any, places: Any, rows: Any,

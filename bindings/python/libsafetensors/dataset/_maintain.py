@@ -1,6 +1,7 @@
 """The commands of `safetensors dataset` as functions; results are their JSON, parsed."""
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -11,10 +12,13 @@ from .._types import Path, Progress, Unpack, parse
 from ._names import names_of
 from ._read import open
 from ._storage import Place, storage_options
-from ._types import (CompactResult, DatasetInfo, DeleteResult, DatasetTensors, GcResult, ManifestForm,
+from ._types import (AddResult, CompactResult, DatasetInfo, DeleteResult, DatasetTensors, GcResult, ManifestForm,
                      StorageOptions, VerifyResult, VersionsResult)
 
-__all__ = ["compact", "delete", "gc", "info", "ls", "verify", "versions"]
+__all__ = ["add_column", "compact", "delete", "gc", "info", "ls", "verify", "versions"]
+
+
+_PIECE = 64 << 20  # bytes of a file of values
 
 
 def _opened(path: Path, version: int | None,
@@ -98,6 +102,37 @@ def compact(path: Path, *, target_bytes: int = 0, dry_run: bool = False,
         result: CompactResult = parse(_core.dataset_compact(place.core, place.text, warned,
                                                             target_bytes, tick, dry_run,
                                                             manifest, drop_old, batch_size or 0))
+    for text in warned:
+        warnings.warn("%s: %s" % (place.text, text), stacklevel=2)
+    return result
+
+
+def add_column(path: Path, name: str, values: Any, *, dtype: str | None = None,
+               version: int | None = None, dry_run: bool = False, progress: Progress = None,
+               single_writer: bool = False, scratch: Path | None = None,
+               **storage: Unpack[StorageOptions]) -> AddResult:
+    """Adds a column to a dataset in batch mode, in a new commit that writes no shard: each gets a
+    file beside it. values: one for each row, in order: a list (with None for null), an array, a
+    tensor, a Series, an Arrow array; of any type that write takes. dtype: converts them, as
+    in write. version: whose rows they are, instead of the version in force; appends, deletions and
+    other columns since then do no harm. Rows that are appended without the column are null. compact
+    puts the column into the shards; the version before is kept until gc removes it. dry_run writes
+    nothing to the dataset. scratch: a folder for a copy of the values meanwhile, instead of the
+    system's. single_writer: as for compact. Needs pyarrow.
+
+    ValueError (dataset_disagrees): there is such a column, or another number of rows;
+    SafetensorError (dataset_changed): a compaction or an overwrite has replaced the shards since."""
+    from ._write import table_of, write
+    place = Place(path, storage_options(storage), single_writer=single_writer)
+    table = table_of({name: values})
+    size = max(1, min(len(table), len(table) * _PIECE // max(1, table.nbytes)))
+    warned: list[str] = []
+    with tempfile.TemporaryDirectory(
+            prefix="libsafetensors-", dir=scratch, ignore_cleanup_errors=True) as folder, \
+            watch(progress, "adding") as tick:
+        write(table, folder, batch_size=size, dtype=dtype, sync=False, keep_old=0)
+        result: AddResult = parse(_core.dataset_add(
+            place.core, place.text, warned, Place(folder).core, (), version or 0, tick, dry_run))
     for text in warned:
         warnings.warn("%s: %s" % (place.text, text), stacklevel=2)
     return result

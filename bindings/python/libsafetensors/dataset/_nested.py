@@ -26,7 +26,7 @@ class Nested:
 
     def slice(self, shard: int, name: str, start: int, stop: int, array: _Array) -> Column:
         """Consecutive rows. array: makes an array of a tensor."""
-        part = _Rows(self.shards, shard, self.facts[name])
+        part = _Rows(self.shards, self.shards.of(shard, name), self.facts[name])
         part.array = array
         made: Column = part.rows(name, self._kinds[name], self.shards.facts[shard]["samples"],
                                  start, stop)

@@ -11,8 +11,9 @@ from typing import Any, Callable
 
 from .. import _core
 from ._cache import Held
+from ._nulls import null_file
 from ._storage import Place, dataset_error, in_parallel
-from ._types import DatasetMode, Manifest, ShardFacts
+from ._types import ColumnFacts, DatasetMode, Manifest, Places, ShardFacts
 
 __all__ = ["Shards", "shards_of_files", "shards_of_manifest"]
 
@@ -27,16 +28,46 @@ class Shards:
     """facts: of each file, as from _core.Dataset.shards(), in the order of rows. checked: they
     are the files of a manifest of this version. masks: of shards with deleted rows, by number: a
     bit a row, in KV mode a tensor by name. What is deleted is told by this class alone: rows of
-    readers are those that are not, `window` and `stored` tell where they are."""
+    readers are those that are not, `window` and `stored` tell where they are. places: of columns
+    that shards lack, by shard and column: the file beside it, or None where all rows are null. Such
+    files have numbers, too, behind those of the shards; `of` tells which one has a column."""
 
     def __init__(self, place: Place, facts: list[ShardFacts], checked: bool,
-                 version: int | None = None, masks: dict[int, bytes] | None = None) -> None:
+                 version: int | None = None, masks: dict[int, bytes] | None = None,
+                 places: Places | None = None) -> None:
         self.place = place
         self.facts = facts
         self.checked = checked
         self.version = version
         self.masks = masks or {}
+        self.places = places or {}
+        self._files = list(facts)  # with those beside them
+        self._nulls: dict[int, tuple[str, ColumnFacts]] = {}
+        self._columns: dict[int, dict[str, tuple[int, bool]]] = {}
+        self._put_places()
         self._fresh()
+
+    def _put_places(self) -> None:
+        for i, columns in self.places.items():
+            numbers: dict[str, int] = {}
+            found = self._columns[i] = {}
+            for name, (file, facts) in columns.items():
+                at = len(self._files) if file is None else numbers.setdefault(
+                    file[0], len(self._files))
+                if at == len(self._files):
+                    one = self.facts[i].copy()
+                    if file is None:
+                        self._nulls[at] = name, facts
+                    else:
+                        one["name"], one["bytes"], one["sha256"] = file
+                    self._files.append(one)
+                found[name] = at, facts.get("encoding") == "nested"
+
+    def part(self, low: int, high: int) -> Shards:
+        """Shards low to high alone."""
+        return Shards(self.place, self.facts[low:high], self.checked, self.version,
+                      {i - low: mask for i, mask in self.masks.items() if low <= i < high},
+                      {i - low: one for i, one in self.places.items() if low <= i < high})
 
     def _fresh(self) -> None:
         self._pid = os.getpid()
@@ -47,14 +78,39 @@ class Shards:
         self._kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
     def __reduce__(self) -> Any:
-        return Shards, (self.place, self.facts, self.checked, self.version, self.masks)
+        return Shards, (self.place, self.facts, self.checked, self.version, self.masks,
+                        self.places)
 
     def __len__(self) -> int:
         return len(self.facts)
 
     def name(self, i: int) -> str:
-        name: str = self.facts[i]["name"]
+        name: str = self._files[i]["name"]
         return name
+
+    def of(self, i: int, column: str) -> int:
+        """The number of the file that has a column, or a field of one, of shard i."""
+        there = self._columns.get(i)
+        if not there:
+            return i
+        if column in there:
+            return there[column][0]
+        cut = column.rfind(".")
+        while cut >= 0:
+            at, nested = there.get(column[:cut], (i, False))
+            if nested:
+                return at
+            cut = column.rfind(".", 0, cut)
+        return i
+
+    def tensor(self, i: int, name: str) -> _core.Tensor:
+        """The tensor of a column of shard i."""
+        return self.file(self.of(i, name))[name]
+
+    def files(self, i: int) -> list[int]:
+        """Numbers of the files that shard i has, which is the first."""
+        beside = sorted({at for at, _ in self._columns.get(i, {}).values() if at not in self._nulls})
+        return [i, *beside]
 
     # ── Rows that are not deleted ──
 
@@ -126,7 +182,7 @@ class Shards:
         those that are close are asked for together, and several at the same time."""
         if self.place.folder is None:
             source = self._file_and_source(i)[1]
-            if isinstance(source, Held):
+            if source is None or isinstance(source, Held):
                 return
             source.expect([(begin, end - begin) for begin, end in sorted(ranges) if end > begin])
 
@@ -139,6 +195,8 @@ class Shards:
 
     def _opened(self, i: int) -> tuple[_core.File, Any]:
         name, folder = self.name(i), self.place.folder
+        if i in self._nulls:
+            return null_file(*self._nulls[i], self._files[i]["samples"]), None
         try:
             source: Any = self._held(i)
             path = None if source is None else source.path
@@ -153,16 +211,16 @@ class Shards:
                 self._raise_cause(name)
             raise
         size = 8 + len(file.header()) + file.nbytes
-        if not self.checked or size == self.facts[i]["bytes"]:
+        if not self.checked or size == self._files[i]["bytes"]:
             return file, source
         file.close()
         self._raise_cause(name)
         raise self.error("dataset_shard", "%s: expected %d bytes by the manifest, found %d"
-                         % (name, self.facts[i]["bytes"], size))
+                         % (name, self._files[i]["bytes"], size))
 
     def _held(self, i: int) -> Held | None:
         """Shard i from the cache on this machine; None if it has no place there."""
-        cache, one = self.place.cache, self.facts[i]
+        cache, one = self.place.cache, self._files[i]
         if cache is None or self.place.folder is not None or one["sha256"] is None or \
                 one["bytes"] > cache.most:
             return None
@@ -204,7 +262,8 @@ class Shards:
         if self._pid != os.getpid():
             self._fresh()
         with self._lock:
-            new = [i for i in shards if i not in self._open and i not in self._coming]
+            new = [at for i in shards for at in self.files(i)
+                   if at not in self._open and at not in self._coming]
             self._coming.update(new)
         if new:
             threading.Thread(target=self._prefetch, args=(new,), daemon=True).start()
@@ -221,26 +280,25 @@ class Shards:
     def _raise_cause(self, name: str) -> None:
         """Raises the cause of a shard's failure; the dataset may have been replaced."""
         dataset = _core.Dataset(self.place.core)
-        for i, one in enumerate(dataset.shards()):
-            if one["name"] == name:
-                dataset.check_shard(i)
-        names = {one["name"] for one in dataset.shards()}
-        if name not in names:
+        shards = {one["name"]: i for i, one in enumerate(dataset.shards())}
+        shards.update((one[2], one[0]) for one in dataset.places() if one[2] is not None)
+        if name in shards:
+            dataset.check_shard(shards[name])
+        else:
             now = json.loads(dataset.manifest).get("version")
             versions = " (version %d to %d)" % (self.version, now) if self.version and now else ""
             raise self.error("dataset_changed",
                              "%s: replaced%s while reading" % (name, versions))
 
-    def stacked(self, i: int, names: Iterable[str]) -> _core.File:
-        """Shard i, open, whose tensors of these names have as many rows as it is said to have:
-        a slice of fewer would be a short batch without an error."""
-        file, rows = self.file(i), self.facts[i]["samples"]
+    def stacked(self, i: int, names: Iterable[str]) -> None:
+        """Checks that tensors of these names have as many rows as shard i is said to have: a
+        slice of fewer would be a short batch without an error."""
+        rows = self.facts[i]["samples"]
         for name in names:
-            shape = file[name].shape
+            shape = self.tensor(i, name).shape
             if not shape or shape[0] != rows:
                 raise self.error("dataset_shard", "%s: %s: expected %d rows, found shape %s"
-                                 % (self.name(i), name, rows, list(shape)))
-        return file
+                                 % (self.name(self.of(i, name)), name, rows, list(shape)))
 
     def rows_of(self, i: int, key: str, wanted: int) -> Any:
         """A tensor's rows as bytes, shape [rows, bytes of one]: the memory of a mapped file, or
@@ -310,8 +368,12 @@ class Shards:
 
 def shards_of_manifest(place: Place, dataset: _core.Dataset) -> tuple[Shards, Manifest]:
     manifest = json.loads(dataset.manifest)
-    return Shards(place, dataset.shards(), True, manifest.get("version"),
-                  dataset.masks()), manifest
+    places: Places = {}
+    for shard, column, file, size, digest in dataset.places():
+        places.setdefault(shard, {})[column] = (
+            None if file is None else (file, size, digest), manifest["columns"][column])
+    return Shards(place, dataset.shards(), True, manifest.get("version"), dataset.masks(),
+                  places), manifest
 
 
 def _bits(mask: bytes, count: int) -> Any:

@@ -6,7 +6,6 @@ from typing import Any
 
 from ._layout import KeyLayout
 from ._read import Dataset
-from ._shards import Shards
 from ._subset import Subset
 from ._types import Manifest
 
@@ -57,7 +56,7 @@ def _task(dataset: Dataset, layout: Any, bounds: list[tuple[int, int]], start: i
             one["shadowed"] for one in shards.facts)):
         whole = Dataset(shards, dataset._manifest, dataset._keys, dataset._mode)
         return Task(whole, range(start, stop), names, held)
-    few = Shards(shards.place, shards.facts[low:high], shards.checked, shards.version)
+    few = shards.part(low, high)
     told: Any = {name: one for name, one in (dataset._manifest or {}).items()
                  if name not in _LISTS}
     manifest: Manifest | None = told if dataset._manifest is not None else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Callable, Literal, TypedDict, Union
+from typing import Any, Callable, Literal, Optional, TypedDict, Union
 
 from ._names import Name, Names
 
@@ -89,6 +89,7 @@ class WriteOptions(StorageOptions, total=False):
     batch_id: str | None
     manifest: ManifestForm | None
     single_writer: bool | None
+    merge_schema: bool | None
     compat: Literal["upstream"] | None
 
 
@@ -145,6 +146,7 @@ class LoaderOptions(TypedDict, total=False):
 class _MoreFacts(TypedDict, total=False):
     encoding: Literal["utf8", "binary", "list", "nested"]
     nullable: bool
+    optional: bool
     type: str
 
 
@@ -155,6 +157,11 @@ class ColumnFacts(_MoreFacts):
 
     dtype: str | None
     shape: list[int] | None
+
+
+# Columns that shards lack, by shard and column: the file beside it (name, bytes, sha256), or None,
+# and the column.
+Places = dict[int, dict[str, tuple[Optional[tuple[str, int, Optional[str]]], ColumnFacts]]]
 
 
 class ShardFacts(TypedDict):
@@ -190,6 +197,12 @@ class _Segment(TypedDict):
     shards: int
 
 
+class _Places(TypedDict):
+    sha256: str
+    bytes: int
+    count: int
+
+
 class _Deleted(TypedDict):
     sha256: str
     bytes: int
@@ -219,6 +232,7 @@ class Manifest(TypedDict, total=False):
     index_commit: str
     features: list[str]
     deleted: _Deleted
+    places: _Places
     keep_until: int
     dropped_samples: int
     total_samples: int
@@ -265,6 +279,7 @@ class DatasetInfo(_Located):
     padded_samples: int
     dropped_samples: int
     deleted_samples: int
+    places: int
     bytes: int
     shards: int
     tensors: int | None
@@ -374,6 +389,7 @@ class CompactResult(_Located):
     rewritten: int
     tensors_dropped: int
     deleted_dropped: int
+    columns_merged: int
     bytes_before: int
     bytes_after: int | None
     index_removed: bool
@@ -381,6 +397,19 @@ class CompactResult(_Located):
     segments_after: int | None
     left: str | None
     groups: list[_Group]
+
+
+class AddResult(_Located):
+    """Result of add_column(). rows: of the values; files: with the column's rows, one for each shard;
+    bytes: their size, None of a dry run."""
+
+    dry_run: bool
+    version: int
+    rows: int
+    columns: list[str]
+    files: int
+    bytes: int | None
+    index_removed: bool
 
 
 class DeleteResult(_Located):

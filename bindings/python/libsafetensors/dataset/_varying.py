@@ -35,7 +35,8 @@ class Varying:
         checked as they are read."""
         if name in self._nested.facts:
             return
-        file, rows = self.shards.file(shard), self.shards.facts[shard]["samples"]
+        rows, shard = self.shards.facts[shard]["samples"], self.shards.of(shard, name)
+        file = self.shards.file(shard)
         tensor, facts = file[name], self.facts[name]
         valid = name + ".valid"
         if facts.get("nullable") and valid in file and (
@@ -63,6 +64,7 @@ class Varying:
         """Where rows end: from 0, ascending, to the number of elements. Checked once, because a
         slice by wrong ones would be other rows without an error."""
         import numpy as np
+        shard = self.shards.of(shard, name)
         file, ends = self.shards.file(shard), name + ".offsets"
         shape = file[name].shape
         if ends not in file:
@@ -77,7 +79,8 @@ class Varying:
 
     def valid(self, shard: int, name: str) -> Any:
         """True for each row that is not null; None if all are."""
-        file, key = self.shards.file(shard), name + ".valid"
+        shard, key = self.shards.of(shard, name), name + ".valid"
+        file = self.shards.file(shard)
         if not self.facts[name].get("nullable") or key not in file:
             return None
 
@@ -92,7 +95,7 @@ class Varying:
 
     def _flat(self, shard: int, name: str, begin: int, end: int) -> _core.Tensor:
         """Elements begin to end of all rows; of stacked rows, whole rows."""
-        tensor = self.shards.file(shard)[name]
+        tensor = self.shards.tensor(shard, name)
         if tensor.ndim == 1:
             return tensor[begin:end]
         width = tensor.shape[1] or 1
@@ -107,13 +110,13 @@ class Varying:
         encoding, valid = self.facts[name].get("encoding"), self.valid(shard, name)
         valid = None if valid is None else valid[start:stop]
         if not encoding:
-            return Column(array(self.shards.file(shard)[name][start:stop]), None, valid, None)
+            return Column(array(self.shards.tensor(shard, name)[start:stop]), None, valid, None)
         ends = self.offsets(shard, name)
         tensor = self._flat(shard, name, int(ends[start]), int(ends[stop]))
         if encoding == "list":
             values = array(tensor).reshape(-1)
         else:
-            values = _array_of(self.shards.file(shard), tensor, "u1")
+            values = _array_of(self.shards.file(self.shards.of(shard, name)), tensor, "u1")
         return Column(values, ends[start:stop + 1] - ends[start], valid, encoding)
 
     def take(self, name: str, parts: Mapping[int, tuple[Any, Any]], count: int,
@@ -129,7 +132,7 @@ class Varying:
         for shard, (places, rows) in parts.items():
             ends = self.offsets(shard, name)
             lengths[places] = ends[rows + 1] - ends[rows]
-            tensor = self.shards.file(shard)[name]
+            tensor = self.shards.tensor(shard, name)
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         width = self._width(parts, name)
         out = np.empty(int(offsets[-1]) * width, np.uint8)
@@ -151,7 +154,7 @@ class Varying:
     def _width(self, parts: Iterable[int], name: str) -> int:
         """Bytes of an element."""
         for shard in parts:
-            tensor = self.shards.file(shard)[name]
+            tensor = self.shards.tensor(shard, name)
             count = int(self.offsets(shard, name)[-1])
             if count:
                 return tensor.nbytes // count
@@ -159,7 +162,8 @@ class Varying:
 
     def _copy(self, shard: int, name: str, to: Any, rows: Any, width: int, out: Any) -> None:
         import numpy as np
-        file, ends = self.shards.file(shard), self.offsets(shard, name)
+        shard, ends = self.shards.of(shard, name), self.offsets(shard, name)
+        file = self.shards.file(shard)
         if file.mapped:
             raw = np.frombuffer(file[name], np.uint8)
             _gather(raw, ends[rows] * width, (ends[rows + 1] - ends[rows]) * width, to, out)

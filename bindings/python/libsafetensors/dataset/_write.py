@@ -17,7 +17,7 @@ from ._names import names_of, text_of
 from ._storage import Place, storage_options
 from ._types import Adopt, Manifest, WriteMode, WriteOptions
 
-__all__ = ["write"]
+__all__ = ["table_of", "write"]
 
 
 def _text(name: str, value: Any) -> str:
@@ -107,7 +107,7 @@ def _table(batch: Any) -> Any:
     """A dict of columns as a table; a pandas table without an unnamed index, which would be written
     as a column. A named index is a column like the others."""
     if isinstance(batch, Mapping):
-        return _of_columns(batch)
+        return table_of(batch)
     index = getattr(batch, "index", None)
     if hasattr(batch, "reset_index") and all(
             name is None for name in getattr(index, "names", [True])):
@@ -115,7 +115,8 @@ def _table(batch: Any) -> Any:
     return batch
 
 
-def _of_columns(columns: Mapping[Any, Any]) -> Any:
+def table_of(columns: Mapping[Any, Any]) -> Any:
+    """A pyarrow.Table of columns."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -129,7 +130,9 @@ def _of_columns(columns: Mapping[Any, Any]) -> Any:
 
 
 def _column(values: Any) -> Any:
-    """Values of a column for pyarrow, which takes arrays of one dimension only."""
+    """Values of a column for pyarrow, which takes arrays of one dimension only, and none of torch."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
     shape: tuple[int, ...] = getattr(values, "shape", ())
     if len(shape) < 2 or not hasattr(values, "reshape"):
         return values

@@ -50,6 +50,7 @@ static const options_struct structs[] = {
     STRUCT(sft_commit_options, SFT_COMMIT_OPTIONS_INIT, open),
     STRUCT(sft_compact_options, SFT_COMPACT_OPTIONS_INIT, open),
     STRUCT(sft_delete_options, SFT_DELETE_OPTIONS_INIT, open),
+    STRUCT(sft_add_options, SFT_ADD_OPTIONS_INIT, open),
     STRUCT(sft_gc_options, SFT_GC_OPTIONS_INIT, older_s),
 };
 
@@ -179,6 +180,13 @@ static const options_row rows[] = {
     ROW(sft_dataset_delete_tree, sft_job, run_dataset_delete_tree),
     ROW(sft_dataset_delete_tree, sft_delete_options, run_dataset_delete_tree_how),
     ROW(sft_dataset_delete_tree, sft_open_options, run_dataset_delete_tree_open),
+    ROW(sft_dataset_add_json, sft_job, run_dataset_add),
+    ROW(sft_dataset_add_json, sft_add_options, run_dataset_add_how),
+    ROW(sft_dataset_add_json, sft_open_options, run_dataset_add_open),
+    ROW(sft_dataset_add_tree, sft_job, run_dataset_add_tree),
+    ROW(sft_dataset_add_tree, sft_add_options, run_dataset_add_tree_how),
+    ROW(sft_dataset_add_tree, sft_open_options, run_dataset_add_tree_open),
+    ROW(sft_dataset_place_open, sft_open_options, run_dataset_place_open),
 };
 
 /* ── Callers, older and newer ── */

@@ -176,7 +176,7 @@ bench-eager: python
 bench-dataset: python
 	@build/venv/bin/python bench/dataset.py --write
 
-bench-loaders: setup-build
+bench-loaders: python
 	@tools/loaders_env.sh
 	@build/loaders/bin/python bench/loaders.py --write
 

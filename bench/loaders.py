@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Compare TorchBatches with the loaders of MosaicML Streaming, WebDataset, HF datasets and Lance,
-on the same rows in the format of each (loaders_sides.py), and measure how each one mixes rows.
+on the same rows in the format of each (loaders_sides.py), and measure how each one mixes rows; then
+text, bytes and lists beside Parquet, KV mode, workers (loaders_rows.py) and an object store
+(loaders_store.py).
 
-    loaders.py [--only wide,narrow,mixing] [--part 1.0] [--repeats 5] [--cpu] [--data DIR]
-               [--write [FILE]]
+    loaders.py [--only wide,narrow,mixing,columns,ragged,kv,workers,store] [--part 1.0]
+               [--repeats 5] [--cpu] [--data DIR] [--write [FILE]]
 
-Run it by build/loaders/bin/python (make bench-loaders). Each loader is a process with
-num_workers=0; they take turns, in a new order each round, with what they read in the page cache.
+Run it by build/loaders/bin/python (make bench-loaders). Each loader of the first three
+is a process with num_workers=0; they take turns, in a new order each round, with what they read in the page cache.
 The loop sums every value, and a run fails if the sums of two loaders differ or if a resumed epoch
 does not continue with the batch that it should. --part: a part of the full size. --cpu:
 processor time, of all threads, instead of time. Floor, by the best (exit status 1 when missed):
@@ -18,6 +20,8 @@ import shutil
 import sys
 
 from contest import Worker, few, table, take_modes
+from loaders_rows import Rows
+from loaders_store import store
 from loaders_sides import (SIDES, Plan, order_of_faces, order_of_mosaic, order_of_ours,
                            order_of_web)
 from sections import count_processor_time, options, publish, status_of
@@ -192,6 +196,21 @@ class Bench:
     def mixing(self):
         return mixing()
 
+    def columns(self):
+        return Rows(self.args, self.missed).columns()
+
+    def ragged(self):
+        return Rows(self.args, self.missed).ragged()
+
+    def kv(self):
+        return Rows(self.args, self.missed).kv()
+
+    def store(self):
+        return store(self.missed)
+
+    def workers(self):
+        return Rows(self.args, self.missed).workers(plans(self.args.part)["wide"], self.folders)
+
 
 def speed(result, rows):
     if not result:
@@ -244,7 +263,8 @@ def mixing():
         % (SHARDS, format(EACH, ","), BATCH))
 
 
-SECTIONS = ("wide", "narrow", "mixing")
+SECTIONS = ("wide", "narrow", "mixing", "columns", "ragged", "kv",
+            "workers", "store")
 
 
 def main():

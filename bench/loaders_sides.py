@@ -17,6 +17,7 @@ import tarfile
 import types
 
 SEED = 7
+WORKERS = 0
 
 
 class Plan:
@@ -58,9 +59,9 @@ def halved(plan, batches, state):
 
 
 def tensors_of(source, batch_size, **options):
-    """A DataLoader of one process."""
+    """A DataLoader."""
     from torch.utils.data import DataLoader
-    return DataLoader(source, batch_size=batch_size, num_workers=0, **options)
+    return DataLoader(source, batch_size=batch_size, num_workers=WORKERS, **options)
 
 
 # ── libsafetensors ──
@@ -82,7 +83,7 @@ class Ours:
     def loader(self, how, source):
         return self.module.TorchBatches(
             source, self.plan.batch, shuffle=self.shuffles[how], seed=SEED,
-            open_shards=self.plan.open_shards).loader(num_workers=0)
+            open_shards=self.plan.open_shards).loader(num_workers=WORKERS)
 
     def epoch(self, how):
         return self.loader(how, self.data)
@@ -158,7 +159,7 @@ class Mosaic:
 
     def loader(self, data):
         return import_streaming().StreamingDataLoader(data, batch_size=self.plan.batch,
-                                                      num_workers=0)
+                                                      num_workers=WORKERS)
 
     def epoch(self, how):
         if self.data is None or self.how != how:

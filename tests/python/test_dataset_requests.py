@@ -104,6 +104,19 @@ def test_rows_of_one_shard(stacked, asked):
     assert not source._fetched and not source._expected  # nothing is held that nobody reads
 
 
+def test_batches_in_order_read_each_byte_once(stacked, asked, monkeypatch):
+    monkeypatch.setattr(_shards, "_REQUEST_COST", 4 << 20)
+    near, far = dataset.open(stacked), remote(stacked)
+    for found, wanted in zip(far.batches(8), near.batches(8)):
+        same(found, wanted)
+    sizes = {one["name"]: one["bytes"] for one in near.shards}
+    fetched = dict.fromkeys(sizes, 0)
+    for name, begin, end in asked.ranges:
+        if name.endswith(".safetensors"):
+            fetched[name.rpartition("/")[2]] += end - begin
+    assert all(fetched[name] <= 1.1 * size for name, size in sizes.items())
+
+
 def test_ranges_far_apart_are_asked_for_at_once(stacked, asked, monkeypatch):
     monkeypatch.setattr(_sources, "_GAP", 8)
     near, far = dataset.open(stacked), remote(stacked)

@@ -198,7 +198,9 @@ class BatchLayout:
             numbers = self._alone(numbers)
         if isinstance(numbers, range) and numbers.step == 1 and len(numbers):
             shard = bisect_right(self._begins, numbers.start) - 1
-            if numbers.stop <= self._begins[shard + 1]:
+            # A part of a remote shard is gathered: the tensors are cached for the next part.
+            if numbers.stop <= self._begins[shard + 1] and (
+                    len(numbers) == self.shards.rows(shard) or self._file(shard).mapped):
                 return self._slice(shard, numbers, framework)
         return self._gather(numbers, framework)
 

@@ -231,7 +231,10 @@ static sft_code settle(mix_run *run, sfti_mixture *out, sft_error *err) {
         solve_sums(b < run->blocks ? s : &weighed, k, shares, unsure);
         settle_block(run, s, shares, unsure, weights, block);
         if (b == run->blocks) break;
-        block->name = run->names[b];
+        /* Names of the models end with them. */
+        sft_span name = run->names[b];
+        block->name = (sft_span){ sfti_arena_copy(&out->arena, name.data, name.len), name.len };
+        if (!block->name.data) return sfti_fail_memory(err, name.len);
         double by = s->noise > 0 ? (double)s->elements / s->noise : 1;
         for (size_t i = 0; i < pairs; i++) {
             plain[i] += s->products[i];

@@ -94,3 +94,13 @@ def test_refuses(models, tmp_path):
     with pytest.raises(KeyError):
         sft.merge_models(models[:2], out, overwrite=True, progress=stop)
     assert out.read_bytes() == b"x"
+
+
+def test_many_threads(models):
+    """Names of blocks are the result's own, whatever other threads do with memory."""
+    from concurrent.futures import ThreadPoolExecutor
+    once = sft.merge_of(models[0], models[1:])
+    assert [one["name"] for one in once["blocks"]] == ["layers.0", "layers.1", "layers.2"]
+    with ThreadPoolExecutor(8) as pool:
+        for told in pool.map(lambda _: sft.merge_of(models[0], models[1:]), range(64)):
+            assert told == once

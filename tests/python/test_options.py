@@ -362,6 +362,9 @@ LEAKS = """if True:
         "get_slice": lambda: handle.get_slice("x")[1:, ::2],
         "rows": lambda: file["x"][[0, 2]].numpy(),
         "html": lambda: file._repr_html_(),
+        "stats": lambda: file.stats(histogram=True)._repr_html_(),
+        "put": lambda: st.put(path, {"new": np.ones(3)}, dry_run=True),
+        "convert": lambda: st.convert(path, folder / "o.safetensors", "F16", dry_run=True),
     }
     call = calls[sys.argv[2]]
     for _ in range(1000):

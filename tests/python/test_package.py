@@ -309,6 +309,28 @@ with st.safe_open("f", "flax", backend="mmap") as of_jax:
     of_jax.get_tensor("x").tofile("g")  # WRONG
 with st.safe_open("f", "tf") as of_tensorflow:
     of_tensorflow.get_tensor("x").whatever_it_is()
+with st.open("f") as measured:
+    measured.stats("x*", histogram=True)["x"]["zeros"] + 1
+    measured.stats()["x"]["histogramm"]  # WRONG
+    measured.stats(histogram=True).histogram()[0][0] + 1
+st.infos("d", online=True)[0]["model"]["no_such_fact"]  # WRONG
+st.infos("d")[0]["trigger_words"][0]["text"].upper()
+failed = st.infos("d")[0].get("error")
+if failed is not None:
+    failed["code"].upper()
+noted = st.note("f")[0].note
+noted["rating"]  # WRONG
+if noted is not None:
+    noted.get("tags", [])[0].upper()
+    noted["ratting"]  # WRONG
+st.updates("d").models[0].newer[0].version_id.bit_length()  # WRONG
+st.parts("f").parts[0].bytes + 1
+st.verify_hashes("sums").files[0].verified[0].agrees.bit_length()
+st.online_plan("d").requests + 1  # WRONG
+st.put("f", {}, dry_run=True).get("file_after", 0) + 1
+with st.open_import("f") as imported:
+    imported.numpy()["x"].no_such_thing()  # WRONG
+    imported.torch()["x"].numel() + 1
 described = st.info("f")
 described["model"]["no_such_fact"]  # WRONG
 described["file"]["tensors"] + 1

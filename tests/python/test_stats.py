@@ -100,6 +100,31 @@ def test_histograms(tmp_path):
         file.stats()
 
 
+def test_hostile_arguments_of_statistics(tmp_path):
+    class Boom(Exception):
+        pass
+
+    class Bad:
+        def __bool__(self):
+            raise Boom
+
+    def names():
+        yield "f"
+        raise Boom
+
+    def stop(done, total):
+        file.close()
+        raise Boom
+
+    path = save(tmp_path / "m.safetensors", f=np.ones(5, np.float32))
+    file = libsafetensors.open(path)
+    for call in (lambda: file.stats(histogram=Bad()), lambda: file["f"].stats(histogram=Bad()),
+                 lambda: file.stats(names()), lambda: file.stats(progress=stop)):
+        with pytest.raises(Boom):
+            call()
+    assert file.closed
+
+
 def test_statistics_of_values(tmp_path):
     codes = np.array([[0x38, 0x40], [0xb8, 0x00]], np.uint8)  # 1, 2, -1, 0
     path = save(tmp_path / "m.safetensors", w=codes, w_scale=np.array([0.5, 4], np.float32))

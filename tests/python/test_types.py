@@ -55,6 +55,14 @@ def test_the_types_of_members_are_made_of_the_schema(root):
 def test_no_result_is_of_any_type():
     for name in ("_results.py", "_described.pyi"):
         assert not re.search(r"\bAny\b", (PACKAGE / name).read_text()), name
+    assert not re.search(r"^    \w+: .*\bAny\b", (PACKAGE / "_written.py").read_text(), re.MULTILINE)
+    assert not re.search(r"-> .*\bAny\b", (PACKAGE / "_collection.py").read_text().partition(
+        "def find(")[2])
+
+
+def test_a_note_is_that_of_the_schema(root):
+    stated = definitions(root, "note")["shown"]["properties"]["note"]
+    assert keys_of(_results.NoteFacts) == set(stated["properties"])
 
 
 def test_results_have_no_other_keys(path):

@@ -2,7 +2,7 @@
 write and refuse is what it does. Options have its words; docs/cli.md explains them. Paths are
 those of files, folders and indexes, and URLs, which the command opens as the environment says (not
 as remote.use does). Ctrl-C and a progress that raises end it, and nothing is left of what it
-was writing. progress gets bytes of one file after the other, of find, dup and mv models as well."""
+was writing; what it had finished by then stays. progress gets bytes of one file after the other, of find, dup and mv models as well."""
 from __future__ import annotations
 
 import errno

@@ -7,13 +7,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from types import TracebackType
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from . import _core
 from ._dtypes import dtype_name
 from ._core import Tensor
 from ._progress import watch
 from ._types import Path, Progress, Unpack, parse
+
+if TYPE_CHECKING:
+    import numpy
+    import torch
+
+    _Arrays = dict[str, numpy.ndarray[Any, Any]]
+    _Tensors = dict[str, torch.Tensor]
+else:
+    _Arrays = _Tensors = dict
 
 __all__ = ["Import", "ImportOptions", "ImportReport", "import_model", "open_import", "recognise"]
 
@@ -157,13 +166,13 @@ class Import(Mapping[str, Tensor]):
         return dict(self.report["metadata"])
 
     def numpy(self, names: Iterable[str] | None = None, progress: Progress = None, *,
-              dtype: Any = None) -> dict[str, Any]:
+              dtype: Any = None) -> _Arrays:
         """Name -> numpy array, as File.numpy."""
         with watch(progress, "reading") as tick:
             return self._file.numpy(names, tick, dtype=dtype)
 
     def torch(self, names: Iterable[str] | None = None, progress: Progress = None, *,
-              device: Any = None, dtype: Any = None) -> dict[str, Any]:
+              device: Any = None, dtype: Any = None) -> _Tensors:
         """Name -> torch tensor, as File.torch."""
         with watch(progress, "reading") as tick:
             return self._file.torch(names, tick, device=device, dtype=dtype)

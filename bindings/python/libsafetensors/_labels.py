@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ._results import InfoResult
 from ._views import _bar, _size, _text_html
 
 __all__ = ["Diff", "Info", "Infos"]
@@ -131,7 +132,7 @@ class Info(dict[str, Any]):
         return "<strong><bdi>%s</bdi></strong>%s" % (_text_html(_name(self)), _table(rows))
 
 
-class Infos(list[Info]):
+class Infos(list[InfoResult]):
     """Result of infos(): an Info for each model; in a notebook a table."""
 
     def __repr__(self) -> str:

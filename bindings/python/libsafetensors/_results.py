@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["CatalogResult", "CheckResult", "ConvertResult", "DiffResult", "EditResult", "Error",
            "FitsResult", "HashResult", "InfoResult", "LayoutComponent", "LayoutResult",
            "LoraAdapter", "LoraConverted", "LoraFactor", "LoraFactors", "LoraInfo", "LoraMerged", "LoraModule", "LsResult", "Mixture",
-           "MixtureBlock", "ModelsMerged", "TensorStats"]
+           "MixtureBlock", "ModelsMerged", "NoteFacts", "TensorStats"]
 
 
 class _TensorStats(TypedDict):
@@ -113,7 +113,8 @@ class _InfoResult(Result):
 
 class InfoResult(_InfoResult, total=False):
     """Result of info() of a model. Of a dataset it has path, ok, file, model and dataset alone, of a
-    folder of several models path, ok and models."""
+    folder of several models path, ok and models, and in infos() a model that cannot be read path, ok
+    and error."""
 
     remote: InfoRemote
     dataset: InfoManifest
@@ -122,6 +123,7 @@ class InfoResult(_InfoResult, total=False):
     parts: list[InfoGood]
     missing: list[str]
     models: list[InfoResult]
+    error: Error
 
 
 class _CheckResult(Result):
@@ -175,6 +177,21 @@ class DiffResult(Result):
     added: list[DiffTensor]
     changed: list[DiffChange]
     metadata: list[DiffPair]
+
+
+class NoteFacts(TypedDict, total=False):
+    """A note about a model (docs/collecting.md#the-file); keys that others wrote are kept, too.
+    weights: SHA-256 of the tensors' bytes."""
+
+    name: str
+    base: str
+    words: list[str]
+    tags: list[str]
+    rating: float
+    favourite: bool
+    weight: float
+    note: str
+    weights: str
 
 
 class FitsResult(TypedDict):

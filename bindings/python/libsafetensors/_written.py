@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar
 
-from ._results import Error
+from ._results import Error, NoteFacts
 
 __all__ = ["Duplicates", "Failed", "Fix", "Found", "Hit", "ModelsFound", "Moved", "Noted",
            "OnlinePlan", "Part", "Parts", "Permission", "Quantised", "QuantisedTensor", "Renamed",
@@ -274,7 +274,7 @@ class Quantised(Written):
     error: float = 0.0
     quantised: tuple[QuantisedTensor, ...] = ()
     spared: tuple[Spared, ...] = ()
-    quantization_config: dict[str, Any] | None = None
+    quantization_config: dict[str, object] | None = None
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ class Noted:
     written (output); of adopt also where that was (from_)."""
 
     path: str
-    note: dict[str, Any] | None = None
+    note: NoteFacts | None = None
     output: str | None = None
     changed: bool = False
     dry_run: bool = False

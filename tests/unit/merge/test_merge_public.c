@@ -9,6 +9,7 @@
 #include "safetensors_merge.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static sft_error err = SFT_ERROR_INIT;
@@ -262,14 +263,31 @@ static void fails_again(void **state) {
     sft_buffer_free(&out);
 }
 
+/* Overwrites memory that was freed. */
+static void take_freed(void) {
+    void *taken[4096];
+    for (size_t i = 0; i < 4096; i++) {
+        size_t size = 16 * (i / 8 + 1);
+        taken[i] = malloc(size);
+        if (taken[i]) memset(taken[i], 0xA5, size);
+    }
+    for (size_t i = 0; i < 4096; i++) free(taken[i]);
+}
+
 static void finds_mixtures(void **state) {
     const sft_set *models[2] = { sets[1], sets[2] };
     sft_mixture *mixture;
     size_t who;
     (void)state;
     assert_int_equal(sft_mixture_new(sets[2], models, 2, NULL, NULL, &mixture, &who, &err), SFT_OK);
+    take_freed();
     assert_int_equal(sft_mixture_count(mixture), 3);
     const sft_mixture_block *all = sft_mixture_at(mixture, 2);
+    /* Of its own memory: what was made of the models to compare them is gone. */
+    sft_span layer = sft_mixture_at(mixture, 1)->name;
+    assert_int_equal(layer.len, 8);
+    assert_memory_equal(layer.data, "layers.0", 8);
+    assert_int_equal(sft_mixture_at(mixture, 0)->name.len, 0);
     assert_true(all->fits && all->weights[1] > 0.999 && all->weights[1] < 1.001);
     assert_int_equal(sft_mixture_left_out(mixture), 0);
     assert_null(sft_mixture_at(mixture, 3));

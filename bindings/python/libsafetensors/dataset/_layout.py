@@ -200,7 +200,8 @@ class BatchLayout:
             shard = bisect_right(self._begins, numbers.start) - 1
             # A part of a remote shard is gathered: the tensors are cached for the next part.
             if numbers.stop <= self._begins[shard + 1] and (
-                    len(numbers) == self.shards.rows(shard) or self._file(shard).mapped):
+                    self.shards.place.folder is not None or
+                    len(numbers) == self.shards.rows(shard) or self.shards.file(shard).mapped):
                 return self._slice(shard, numbers, framework)
         return self._gather(numbers, framework)
 

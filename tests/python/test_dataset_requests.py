@@ -196,3 +196,33 @@ def test_a_failure_is_raised_and_the_next_read_asks_again(stacked, asked, monkey
         far.take([1, 20, 40])
     monkeypatch.setattr(_storage._Reader, "_get", get)
     same(far.take([1, 20, 40]), near.take([1, 20, 40]))
+
+
+def test_rows_of_nested_columns(tmp_path, asked):
+    """Of lists of structs and of lists, only what the rows hold is read, and where they end."""
+    path = tmp_path / "d"
+    kinds = {"deep": pa.list_(pa.struct([("a", pa.int64()), ("b", pa.string())])),
+             "grid": pa.list_(pa.list_(pa.float64())), "x": pa.int64()}
+    rows = [{"deep": None if i % 7 == 3 else [{"a": i, "b": "é" * 200}] * (i % 4),
+             "grid": [[float(i)] * 50] * (i % 3), "x": i} for i in range(600)]
+    dataset.write(pa.Table.from_pylist(rows, pa.schema(list(kinds.items()))), path, batch_size=300)
+    near, far = dataset.open(path), remote(path)
+    whole = sum(one["bytes"] for one in near.shards)
+    far[0]
+    for which in ([5], [599, 5, 5, 17], [298, 299, 300, 301], [3, 10], list(range(0, 600, 100))):
+        asked.since()
+        before = len(asked.ranges)
+        got = far.take(which)
+        fetched = sum(end - begin for _, begin, end in asked.ranges[before:])
+        for name in ("deep", "grid", "x"):
+            assert _plain(list(got[name])) == [_plain(rows[i][name]) for i in which]
+            assert _plain(list(near.take(which)[name])) == [_plain(rows[i][name]) for i in which]
+        assert fetched < whole / 8, which
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, (list, np.ndarray)):
+        return [_plain(one) for one in value]
+    return value.item() if isinstance(value, np.generic) else value

@@ -553,3 +553,36 @@ def test_named_rows(keyed, tmp_path):
     dataset.compact(path, target_bytes=1 << 20)
     assert sorted(all_rows(reading(path, layout="samples", **{"as": "array"})), key=key) == \
         sorted(got, key=key)
+
+
+def test_added_columns(tmp_path):
+    """In files beside the shards, or nowhere; by each layout, whole or in parts."""
+    path = str(tmp_path / "d")
+    dataset.write(pa.table({"x": range(10), "t": ["é%d" % i for i in range(10)]}), path, batch_size=4)
+    dataset.add_column(path, "y", np.arange(10, dtype=np.float32))
+    dataset.add_column(path, "u", ["u%d" % i for i in range(10)])
+    dataset.add_column(path, "s", [{"a": i, "b": [str(i)]} for i in range(10)])
+    dataset.add_column(path, "l", [[i] * (i % 3) for i in range(10)])
+    arrays = {"layout": "samples", "as": "array"}
+    want = [{"x": i, "t": "é%d" % i, "y": float(i), "u": "u%d" % i, "s": {"a": i, "b": [str(i)]},
+             "l": [i] * (i % 3)} for i in range(10)]
+    assert all_rows(reading(path, **arrays)) == want
+    tensors = all_rows(reading(path, layout="tensors"))
+    assert {one["tensor_key"] for one in tensors} >= {"x", "y", "u", "u.offsets", "l", "s.a"}
+    assert len(tensors) == len(dataset.ls(path)["tensors"])
+    shown = all_rows(reading(path, layout="files", columns="x,y"))
+    assert [np.frombuffer(one["y"]["data"], "<f4").tolist() for one in shown] == [
+        [0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    dataset.write(pa.table({"x": [10], "t": ["a"]}), path, batch_size=4, mode="append")
+    dataset.delete(path, rows=[0, 5])
+    want = [*want[1:5], *want[6:], {"x": 10, "t": "a", "y": None, "u": None, "s": None, "l": None}]
+    assert all_rows(reading(path, **arrays)) == want
+    small = reading(path, **arrays)
+    small.partition_bytes = 1  # each row a part
+    assert all_rows(small) == want
+    assert all_rows(reading(path, columns="u", **arrays)) == [{"u": one["u"]} for one in want]
+    assert [one["y"] is None for one in all_rows(reading(path, layout="samples", columns="y"))] == [
+        False] * 8 + [True]
+    assert "y" not in all_rows(reading(path, versionAsOf="1", **arrays))[0]
+    dataset.compact(path)
+    assert all_rows(reading(path, **arrays)) == want

@@ -36,10 +36,36 @@ class Nested:
              array: _Array) -> Column:
         """Rows of any shards: shard -> (places in the result, rows of the shard)."""
         import numpy as np
-        some = [gathered(self.slice(shard, name, 0, self.shards.facts[shard]["samples"], array),
-                         rows) for shard, (_, rows) in parts.items()]
+        some = [self._some(shard, name, rows, array) for shard, (_, rows) in parts.items()]
         order = np.argsort(np.concatenate([places for places, _ in parts.values()]))
         made: Column = gathered(joined(some), order)
+        return made
+
+
+    def _some(self, shard: int, name: str, rows: Any, array: _Array) -> Column:
+        """Rows of one shard. Of what is not in memory, runs of rows are read, or all between the first
+        and the last where more requests would cost more than these bytes."""
+        import numpy as np
+        found = np.unique(rows)
+        first, end = int(found[0]), int(found[-1]) + 1
+        file = self.shards.file(self.shards.of(shard, name))
+        cuts = np.flatnonzero(np.diff(found) > 1)
+        made: Column
+        if not file.mapped and len(cuts):
+            tensors = [one for one in file.values()
+                       if one.name == name or one.name.startswith(name + ".")]
+            size = sum(one.nbytes for one in tensors)
+            share = size * (end - first) // self.shards.facts[shard]["samples"]
+            if self.shards.pays(len(cuts) * len(tensors), share):
+                firsts = found[np.append(0, cuts + 1)]
+                ends = found[np.append(cuts, len(found) - 1)] + 1
+                runs = [self.slice(shard, name, begin, stop, array)
+                        for begin, stop in zip(firsts.tolist(), ends.tolist())]
+                run = np.searchsorted(firsts, rows, "right") - 1
+                before = np.cumsum(np.append(0, ends - firsts))[:-1]
+                made = gathered(joined(runs), before[run] + rows - firsts[run])
+                return made
+        made = gathered(self.slice(shard, name, first, end, array), rows - first)
         return made
 
 

@@ -88,6 +88,11 @@ class Shards:
         name: str = self._files[i]["name"]
         return name
 
+    def size(self, i: int) -> int:
+        """Bytes of file i; 0 if it is not known."""
+        size: int = self._files[i]["bytes"]
+        return size
+
     def of(self, i: int, column: str) -> int:
         """The number of the file that has a column, or a field of one, of shard i."""
         there = self._columns.get(i)
@@ -306,6 +311,11 @@ class Shards:
         rows one by one costs less than reading all."""
         file = self.file(i)
         return self.cached((i, key), lambda: self._read(file, key, wanted))
+
+    @staticmethod
+    def pays(requests: int, size: int) -> bool:
+        """Whether so many requests more cost less than reading so many bytes."""
+        return requests * _REQUEST_COST < size
 
     def cached(self, which: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         """An array made of an open shard, from the cache if it is there. which: the shard and

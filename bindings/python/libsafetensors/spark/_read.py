@@ -215,15 +215,16 @@ class Reading:
                 if one.get("encoding") or one.get("nullable") or is_typed(one)}
         for i in _used(opened):
             facts = shards.facts[i]
-            if self.files is not None and facts["name"] not in self.files:
+            if self.files is not None and self.files.isdisjoint(map(shards.name, shards.files(i))):
                 continue
-            size = facts["bytes"] or shards.file(i).nbytes
+            size = sum(shards.size(at) or shards.file(at).nbytes for at in shards.files(i))
             size = size if data else min(size, _HEADER)
             hidden = frozenset(layout._hidden_in(i)) if layout.mode == "kv" else frozenset()
             if self.layout != "samples":
                 if layout.mode == "batch" and facts["deleted"]:
                     raise _deleted(facts["name"], self.layout)
-                yield size + _HEADER, Piece(facts, shards.version, 0, 0, hidden, {})
+                yield size + _HEADER, Piece(facts, shards.version, 0, 0, hidden, {},
+                                            places=shards.places.get(i))
                 continue
             named = _naming(opened) if layout.mode == "kv" else None
             rows = layout.begins()[i + 1] - layout.begins()[i] if named else shards.rows(i)
@@ -236,7 +237,7 @@ class Reading:
                 start, stop = rows * cut // cuts, rows * (cut + 1) // cuts
                 if stop > start:
                     piece = Piece(facts, shards.version, start, stop, hidden, told,
-                                  shards.masks.get(i), named)
+                                  shards.masks.get(i), named, shards.places.get(i))
                     yield size // cuts + _HEADER, piece
 
     # ── Rows ──
@@ -252,7 +253,8 @@ class Reading:
             place = Place(os.path.dirname(place.text) or ".", self.storage)
         shards = Shards(place, [piece.facts for piece in pieces], self.use_manifest and all(
             piece.facts["bytes"] for piece in pieces), pieces[0].version,
-            {i: piece.mask for i, piece in enumerate(pieces) if piece.mask is not None})
+            {i: piece.mask for i, piece in enumerate(pieces) if piece.mask is not None},
+            {i: piece.places for i, piece in enumerate(pieces) if piece.places})
         make: dict[str, Any] = {"files": file_row, "samples": sample_rows,
                                 "tensors": partial(tensor_rows, keys=self.keys)}
         with with_hints(), _planned(place.text):
@@ -384,11 +386,11 @@ def _schema_of(opened: Dataset, wanted: list[str] | None) -> dict[str, Fact]:
     found: dict[str, Fact] = {}
     only = None if wanted is None else set(wanted)
     for i in _used(opened):
-        file = opened._shards.file(i)
-        for key in file.keys() if only is None else only.intersection(file.keys()):
-            tensor = file[key]
-            same = found.get(key, (tensor.dtype,))[0] == tensor.dtype
-            found[key] = (tensor.dtype if same else None, list(tensor.shape))
+        for file in map(opened._shards.file, opened._shards.files(i)):
+            for key in file.keys() if only is None else only.intersection(file.keys()):
+                tensor = file[key]
+                same = found.get(key, (tensor.dtype,))[0] == tensor.dtype
+                found[key] = (tensor.dtype if same else None, list(tensor.shape))
         if only is None and len(found) > _MAX_KEYS:
             raise _too_many("%d and more" % len(found))
     return found

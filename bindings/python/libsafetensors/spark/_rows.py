@@ -29,15 +29,16 @@ class Piece:
     """What one task reads of one shard. facts: of the shard; version: of its manifest; start,
     stop: rows, only for layout=samples; hidden: tensors that later ones have replaced, or of deleted
     rows; varying: columns whose rows are more than numbers, vary in length or may be null; mask: of
-    deleted rows, for layout=samples; named: what the manifest says of the names of rows, in KV mode
+    deleted rows, for layout=samples; places: of columns that the shard lacks, as Shards has them; named: what the manifest says of the names of rows, in KV mode
     for layout=samples."""
 
-    __slots__ = ("facts", "hidden", "mask", "named", "start", "stop", "varying", "version")
+    __slots__ = ("facts", "hidden", "mask", "named", "places", "start", "stop", "varying", "version")
 
     def __init__(self, facts: ShardFacts, version: int | None, start: int, stop: int,
                  hidden: frozenset[str], varying: Mapping[str, ColumnFacts],
-                 mask: bytes | None = None, named: Manifest | None = None) -> None:
-        self.named = named
+                 mask: bytes | None = None, named: Manifest | None = None,
+                 places: Any = None) -> None:
+        self.named, self.places = named, places
         self.facts, self.version, self.varying, self.mask = facts, version, varying, mask
         self.start, self.stop, self.hidden = start, stop, hidden
 
@@ -45,16 +46,18 @@ class Piece:
 def file_row(shards: Shards, i: int, piece: Piece, kinds: Any) -> Iterator[Columns]:
     """One row; none for a file without a tensor of any column."""
     import pyarrow as pa
-    file = shards.file(i)
-    there = [field.name in file and field.name not in piece.hidden for field in kinds]
-    if not any(there) and there:
+    files = [shards.file(at) for at in shards.files(i)[::-1]]  # what is beside the shard comes first
+    there = [next((file[field.name] for file in files if field.name in file), None)
+             if field.name not in piece.hidden else None for field in kinds]
+    if there and all(tensor is None for tensor in there):
         return
-    for field, has in zip(kinds, there):
-        if not has and not field.nullable:
+    for field, tensor in zip(kinds, there):
+        if tensor is None and not field.nullable:
             raise ValueError("%s: expected a tensor %s, whose column is NOT NULL, found none"
                              % (shards.name(i), field.name))
-    yield [column_of(field.name, file[field.name], 1, file[field.name].shape, field.type)
-           if has else pa.nulls(1, field.type) for field, has in zip(kinds, there)], 1
+    yield [pa.nulls(1, field.type) if tensor is None else
+           column_of(field.name, tensor, 1, tensor.shape, field.type)
+           for field, tensor in zip(kinds, there)], 1
 
 
 def sample_rows(shards: Shards, i: int, piece: Piece, kinds: Any) -> Iterator[Columns]:
@@ -107,10 +110,10 @@ class _Samples:
     """Rows of a shard's columns; width: about as many bytes has one of all."""
 
     def __init__(self, shards: Shards, i: int, piece: Piece, kinds: Any) -> None:
-        self.shard, self.file = i, shards.file(i)
+        self.shard, self.shards = i, shards
         typed = {name for name, facts in piece.varying.items() if is_typed(facts)}
         for name in kinds.names:
-            if name not in self.file and name not in typed:
+            if name not in typed and name not in shards.file(shards.of(i, name)):
                 raise KeyError("%s: expected a tensor %s, found none" % (shards.name(i), name))
         shards.stacked(i, [name for name in kinds.names if name not in piece.varying])
         self.varying = Varying(shards, {name: facts for name, facts in piece.varying.items()
@@ -122,11 +125,11 @@ class _Samples:
                 self.varying.check(i, field.name)
             if field.name not in typed:
                 _check_kind(field, piece.varying.get(field.name, {}).get("encoding"))
-        names = [tensor.name for tensor in self.file.values() if any(
-            tensor.name == name or (name in typed and tensor.name.startswith(name + "."))
-            for name in kinds.names)]
-        self.width = sum(self.file[name].nbytes for name in names) // max(
-            1, piece.facts["samples"])
+        self.width = sum(
+            tensor.nbytes for name in kinds.names
+            for tensor in shards.file(shards.of(i, name)).values()
+            if tensor.name == name or (name in typed and tensor.name.startswith(name + "."))
+        ) // max(1, piece.facts["samples"])
 
     def rows(self, field: Any, start: int, stop: int) -> Any:
         if field.name in self.typed.columns:
@@ -136,7 +139,7 @@ class _Samples:
             return cast_to(field.name, found, field.type)
         if field.name in self.varying.facts:
             return _varying_of(self.varying, self.shard, field, start, stop)
-        tensor = self.file[field.name]
+        tensor = self.shards.tensor(self.shard, field.name)
         return column_of(field.name, tensor[start:stop], stop - start, tensor.shape[1:],
                          field.type)
 
@@ -163,7 +166,7 @@ def _check_kind(field: Any, encoding: str | None) -> None:
 def _varying_of(varying: Varying, i: int, field: Any, start: int, stop: int) -> Any:
     import numpy as np
     import pyarrow as pa
-    name, tensor = field.name, varying.shards.file(i)[field.name]
+    name, tensor = field.name, varying.shards.tensor(i, field.name)
     encoding, valid = varying.facts[name].get("encoding"), varying.valid(i, name)
     valid = None if valid is None else valid[start:stop]
     if not field.nullable and valid is not None and not valid.all():
@@ -196,7 +199,13 @@ def _varying_of(varying: Varying, i: int, field: Any, start: int, stop: int) -> 
 
 def tensor_rows(shards: Shards, i: int, piece: Piece, kinds: Any,
                 keys: Iterable[str] | None) -> Iterator[Columns]:
-    """Rows in the order of the file. keys: only these."""
+    """Rows in the order of the file, and of those beside it. keys: only these."""
+    for at in shards.files(i):
+        yield from _tensor_rows(shards, at, piece, kinds, keys)
+
+
+def _tensor_rows(shards: Shards, i: int, piece: Piece, kinds: Any,
+                 keys: Iterable[str] | None) -> Iterator[Columns]:
     import numpy as np
     file = shards.file(i)
     tensors = [one for one in _chosen(file, keys) if one.name not in piece.hidden]

@@ -133,8 +133,15 @@ def test_parts(model, tmp_path):
     assert st.parts(tmp_path / "sd.safetensors", architecture="sd-1").architecture == "sd-1"
     with pytest.raises(FileNotFoundError):
         st.parts(tmp_path / "nope")
-    with pytest.raises((ValueError, st.SafetensorError)):
+    with pytest.raises(ValueError, match="for architecture=, found"):
         st.parts(model, architecture="nope")
+
+
+def test_dtypes_that_are_none_are_told_with_the_nearest(model, tmp_path):
+    for call in (lambda: st.convert(model, tmp_path / "o", "bfloat17"),
+                 lambda: st.merge_models([model, model], tmp_path / "o", dtype="bfloat17")):
+        with pytest.raises(ValueError, match='did you mean "bfloat16"'):
+            call()
 
 
 def test_a_list_of_hashes(model, tmp_path, monkeypatch):

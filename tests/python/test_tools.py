@@ -450,7 +450,7 @@ def test_convert_leaves_out_digests_of_the_data(model, tmp_path):
 def test_dtypes_to_convert_to(model, tmp_path, dtype):
     libsafetensors.convert(model, tmp_path / "out", dtype)
     assert _core.open(tmp_path / "out")["w"].dtype in ("BF16", "F16")
-    with pytest.raises(ValueError, match="'float99'"):
+    with pytest.raises(ValueError, match='"float99"'):
         libsafetensors.convert(model, tmp_path / "no", "float99")
 
 

@@ -133,7 +133,7 @@ def infos(paths: Models, *, where: _Where = (), full: bool = False, deep: bool =
         results = results_of(["info", *words, "--", *operands], tick, strict=exports)["results"]
     if exports:
         _all(results)
-    return Infos(map(Info, results))
+    return Infos(map(Info, results))  # type: ignore[arg-type]
 
 
 def online_plan(paths: Models, *, updates: bool = False, where: _Where = (),

@@ -104,7 +104,7 @@ def run(words: list[str], tick: Tick | None = None) -> tuple[str, str, int]:
 def _in_python(text: str) -> str:
     """Options in a message of the command as arguments."""
     import re
-    return re.sub(r"--([a-z][a-z-]*)", lambda one: one[1].replace("-", "_") + "=", text)
+    return re.sub(r"(?<![^\s(\"])--([a-z][a-z-]*)", lambda one: one[1].replace("-", "_") + "=", text)
 
 
 def raise_error(error: Error, path: str) -> NoReturn:
@@ -124,7 +124,8 @@ def raise_error(error: Error, path: str) -> NoReturn:
         hint = "overwrite=True replaces it"
     elif hint:
         hint = _in_python(hint)
-    raise coded(kind, "%s: %s%s" % (path, "" if offset is None else "byte %d: " % offset, message),
+    raise coded(kind, "%s: %s%s" % (path, "" if offset is None else "byte %d: " % offset,
+                                    _in_python(message)),
                 code, hint,
                 tensor=error.get("tensor"), offset=offset, errno=number, path=path)
 

@@ -9,7 +9,7 @@ from . import _core
 from ._errors import coded
 
 __all__ = ["HEADER_NAMES", "ML_NAMES", "dtype_name", "is_kind", "known_dtype", "numpy_dtype",
-           "torch_dtype", "torch_types"]
+           "target_dtype", "torch_dtype", "torch_types"]
 
 # Name of a dtype in numpy and torch -> name in a header, in the order of the error message.
 HEADER_NAMES = {
@@ -52,15 +52,26 @@ def dtype_name(dtype: Any) -> str:
     return header or (upper if upper in _core.DTYPES else name)
 
 
+def _unknown(name: str) -> str:
+    from difflib import get_close_matches
+    near = get_close_matches(name, [*HEADER_NAMES, *_ALIASES, *_core.DTYPES], 1, 0.7)
+    return "expected a dtype of the format, found \"%s\"%s; it has %s" % (
+        name, " (did you mean \"%s\"?)" % near[0] if near else "", ", ".join(_core.DTYPES))
+
+
 def known_dtype(dtype: Any) -> str:
     """dtype_name. SafetensorError for what the format lacks."""
     name = dtype_name(dtype)
     if name not in _core.DTYPES:
-        from difflib import get_close_matches
-        near = get_close_matches(name, [*HEADER_NAMES, *_ALIASES, *_core.DTYPES], 1, 0.7)
-        raise coded(_core.SafetensorError, "expected a dtype of the format, found \"%s\"%s; it has %s"
-                    % (name, " (did you mean \"%s\"?)" % near[0] if near else "",
-                       ", ".join(_core.DTYPES)), "dtype_unknown")
+        raise coded(_core.SafetensorError, _unknown(name), "dtype_unknown")
+    return name
+
+
+def target_dtype(dtype: Any) -> str:
+    """dtype_name of what is to be written. ValueError for what the format lacks."""
+    name = dtype_name(dtype)
+    if name not in _core.DTYPES:
+        raise ValueError("dtype: " + _unknown(name))
     return name
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _core
 from ._command import one_model, operand, options, raise_error, results_of
-from ._dtypes import dtype_name
+from ._dtypes import target_dtype
 from ._output import keep_times
 from ._progress import watch
 from ._results import Mixture, ModelsMerged
@@ -54,8 +54,8 @@ def merge_models(models: Iterable[Path] | None, output: Path, *, method: str | N
     SafetensorError: models that do not go together; ValueError: NaN, parameters that the method
     has none of, recipes (the line is named); FileExistsError; OSError. Nothing is written then."""
     if replay is not None:
-        if not (method is base is weights is recipe is seed is dtype is None) or params \
-                or ignore_missing or models is None:
+        given = (method, base, weights, recipe, seed, dtype)
+        if any(one is not None for one in given) or params or ignore_missing or models is None:
             raise ValueError("expected replay with models alone, found more, or no models")
         return _replay(tuple(models), output, replay, options(
             dry_run=dry_run, force=overwrite, keep_mtime=keep_mtime, no_sync=not sync,
@@ -88,7 +88,7 @@ def merge_models(models: Iterable[Path] | None, output: Path, *, method: str | N
             watch(progress, "merging") as tick:
         return _core.merge_models(
             paths, tuple(told), output, None if recipe is not None else method or "linear", number,
-            words, text, seed, None if dtype is None else dtype_name(dtype),
+            words, text, seed, None if dtype is None else target_dtype(dtype),
             ignore_missing=ignore_missing, overwrite=overwrite, sync=sync, threads=threads,
             progress=tick, dry_run=dry_run, in_place_unsafe=in_place_unsafe)
 

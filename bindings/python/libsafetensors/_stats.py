@@ -16,7 +16,6 @@ __all__ = ["Stats", "file_stats"]
 
 _Bins = Mapping[int, tuple[int, int]]
 _HEADS = ("values", "zeros", "NaN", "inf", "min", "max", "mean", "std")
-_COUNTS = ("values", "zeros", "nan", "inf")
 
 
 def _number(value: Optional[float]) -> str:
@@ -77,8 +76,9 @@ class Stats(dict[str, TensorStats]):
         rows = [self._row(name, self[name]) for name in list(self)[:_ROWS]]
         if len(self) > _ROWS:
             rows.append("<tr><td colspan=\"10\">and %d more</td></tr>" % (len(self) - _ROWS))
-        told = ", ".join("%d %s" % (sum(one[key] for one in self.values()), head)
-                         for key, head in zip(_COUNTS, _HEADS))
+        counts = [(one["values"], one["zeros"], one["nan"], one["inf"]) for one in self.values()]
+        told = ", ".join("%d %s" % (sum(column), head)
+                         for column, head in zip(zip(*counts), _HEADS))
         whole = _svg({one[0]: one[1:] for one in self.histogram()}, 60)
         return ("<strong>%s</strong> %s<br>%s<table><thead><tr><th>name</th>%s<th></th></tr></thead>"
                 "<tbody>%s</tbody></table>" % (

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from . import _core
-from ._dtypes import dtype_name
+from ._dtypes import target_dtype
 from ._progress import Tick, watch
 from ._results import (CheckResult, ConvertResult, DiffResult, EditResult, FitsResult, HashResult,
                        InfoResult, LsResult)
@@ -112,7 +112,7 @@ def _infos_of(folder: Any, full: bool, deep: bool, records: Records | None) -> I
     if len(found) > 1:
         return Info(path=os.fsdecode(folder), ok=all(one["ok"] for one in found),  # type: ignore[return-value]
                     models=found)
-    return found[0] if found and found[0]["ok"] else None  # type: ignore[return-value]
+    return found[0] if found and found[0]["ok"] else None
 
 
 def fits(a: Source, b: Source) -> FitsResult:
@@ -231,7 +231,7 @@ def convert(path: Path, output: Path, dtype: Any, *, names: str | Iterable[str] 
     from ._output import keep_times
     with keep_times(keep_mtime and not dry_run, [path], output), \
             watch(progress, "converting") as tick:
-        return _core.convert(path, output, dtype_name(dtype), names=names, saturate=saturate,
+        return _core.convert(path, output, target_dtype(dtype), names=names, saturate=saturate,
                              overrule_scales=overrule_scales, overwrite=overwrite, sync=sync,
                              threads=threads, progress=tick, dequantize=dequantize, lossy=lossy,
                              dry_run=dry_run, in_place_unsafe=in_place_unsafe)

@@ -175,6 +175,12 @@ inline error refused(sft_code code, const sft_tensor *tensor, const char *why,
     return error(details, path);
 }
 
+/* A path with a NUL byte would be another, shorter one in C. */
+inline std::optional<error> cut_short(const std::string &path) {
+    if (path.find('\0') == std::string::npos) return std::nullopt;
+    return refused(SFT_BAD_ARGUMENT, nullptr, "expected a path without NUL bytes, found one", path);
+}
+
 inline bool is_little_endian() noexcept {
     const std::uint16_t one = 1;
     unsigned char first;
@@ -286,7 +292,8 @@ inline sft_open_options mapped() noexcept {
     return options;
 }
 
-/* An open, validated file. Can be moved, not copied; tensors stay valid when it moves. */
+/* An open, validated file. Can be moved, not copied; tensors stay valid when it moves. One that was
+ * moved from may be assigned to and destroyed, nothing else. */
 class file {
 public:
     /* Tensors in the order of their bytes. */
@@ -322,6 +329,7 @@ public:
 
     static result<file> try_open(const std::string &path,
                                  const sft_open_options &options = defaults()) {
+        if (std::optional<error> wrong = detail::cut_short(path)) return *std::move(wrong);
         file made(new detail::opened(path));
         sft_error e = SFT_ERROR_INIT;
         if (sft_open(path.c_str(), &options, &made.of_->file, &e)) return error(e, path);
@@ -434,6 +442,7 @@ using pairs = std::vector<std::pair<std::string, std::string>>;
 inline result<done> try_save(const std::string &path, const std::vector<array> &arrays,
                              const pairs &metadata = {},
                              const sft_path_options *options = nullptr) {
+    if (std::optional<error> wrong = detail::cut_short(path)) return *std::move(wrong);
     std::vector<sft_array> all;
     std::vector<sft_pair> told;
     sft_error e = SFT_ERROR_INIT;

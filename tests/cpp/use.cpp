@@ -101,6 +101,11 @@ static void errors(const std::string &folder) {
     CHECK(std::string(odd.error().what()) ==
           path + ": tensor \"a\\x1bb\": expected 28 bytes, found 24");
     CHECK(!st::file::try_open(path)); /* nothing was left behind */
+    const std::string hidden = path + std::string("\0.txt", 5);
+    st::result<st::done> shorter = st::try_save(hidden, { { "w", { 6 }, weights } });
+    CHECK(!shorter && shorter.error().code() == SFT_BAD_ARGUMENT);
+    CHECK(!st::file::try_open(path));
+    CHECK(!st::file::try_open(folder + "/a.safetensors" + std::string("\0.txt", 5)));
     const std::string name(300, 'n');
     st::result<st::done> cut = st::try_save(path, { { name, { 7 }, weights } });
     CHECK(!cut && std::string(cut.error().what()).find("nnn\": ") != std::string::npos);

@@ -117,7 +117,7 @@ const cli_command cli_merge_command = {
     "of unlike size the rows that all have are merged, and a note says so. Integers are copied.\n"
     "Random masks come from --seed (0 by default), the name of the tensor and the place of the "
     "value: the result is the same on every machine and for any number of threads.\n"
-    "--recipe FILE reads all of that from mergekit's YAML (models and one slice of all layers; "
+    "--recipe FILE reads all of that from mergekit's YAML (models, or slices of their layers; "
     "what is not supported is an error that names the line) or from JSON of the same form; models "
     "are paths, seen from the recipe's folder, unless they are given as operands in its order. "
     "The header of OUT records the recipe with the digests of all models (sft_merge, "

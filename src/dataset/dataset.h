@@ -224,22 +224,22 @@ bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard);
 #define SFTI_COMMIT_DIGITS 16 /* of the digest in a commit file's name */
 /* Whether a name is a commit file's, and its number. */
 bool sfti_ds_is_commit_file(sft_span name, uint64_t *number);
-#define SFTI_SEGMENT_FILE ".dataset_segment-" /* and its SHA-256 */
+/* Kinds of files that manifests name by their SHA-256, which follows in the name. */
+#define SFTI_SEGMENT_FILE ".dataset_segment-"
+#define SFTI_MASKS_FILE ".dataset_masks-"
+#define SFTI_PLACES_FILE ".dataset_columns-"
 #define SFTI_SEGMENT_FILE_NAME 96
-void sfti_ds_segment_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]);
+void sfti_ds_addressed_name(const char *kind, const char *sha256,
+                            char out[SFTI_SEGMENT_FILE_NAME]);
 /* Whether a name is that of a segment of the manifest. */
 bool sfti_ds_is_segment(sft_span name);
-#define SFTI_MASKS_FILE ".dataset_masks-" /* and its SHA-256 */
-void sfti_ds_masks_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]);
-#define SFTI_PLACES_FILE ".dataset_columns-" /* and its SHA-256 */
-void sfti_ds_places_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]);
 /* ".<name of a shard>": columns of a shard. Its numbers are those of the shard. Hidden from readers
  * that list a folder, for whom it would be more rows. */
 #define SFTI_COLUMNS_NAME (SFTI_DATASET_NAME + 1)
 bool sfti_ds_is_columns(sft_span name);
 /* Whether a name is that of a shard, or of columns of one. */
 bool sfti_ds_is_part(sft_span name);
-/* Whether a name is that of a segment, of masks or of places: what manifests name by digests. */
+/* Whether a name is that of such a file. */
 bool sfti_ds_is_addressed(sft_span name);
 /* A replaced manifest: ".dataset_version-<version>-<history>" */
 #define SFTI_VERSION_FILE ".dataset_version-"

@@ -103,20 +103,13 @@ sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err) {
     return SFT_OK;
 }
 
-void sfti_ds_segment_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]) {
-    (void)snprintf(out, SFTI_SEGMENT_FILE_NAME, SFTI_SEGMENT_FILE "%.64s", sha256);
+void sfti_ds_addressed_name(const char *kind, const char *sha256,
+                            char out[SFTI_SEGMENT_FILE_NAME]) {
+    (void)snprintf(out, SFTI_SEGMENT_FILE_NAME, "%s%.64s", kind, sha256);
 }
 
 bool sfti_ds_is_segment(sft_span name) {
     return name_starts(&name, SFTI_SEGMENT_FILE) && name.len == 64 && name_all_hex(name);
-}
-
-void sfti_ds_masks_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]) {
-    (void)snprintf(out, SFTI_SEGMENT_FILE_NAME, SFTI_MASKS_FILE "%.64s", sha256);
-}
-
-void sfti_ds_places_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]) {
-    (void)snprintf(out, SFTI_SEGMENT_FILE_NAME, SFTI_PLACES_FILE "%.64s", sha256);
 }
 
 bool sfti_ds_is_addressed(sft_span name) {

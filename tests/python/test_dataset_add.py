@@ -15,8 +15,9 @@ import time
 
 import pytest
 
-from test_dataset_delete import HISTORIES, SCHEMA, row, table, whole, xs
-from test_dataset_writers import lockless, server  # noqa: F401
+from test_dataset_delete import (HISTORIES, SCHEMA, row, table, told_until_killed, told_well, whole,
+                                 workers, xs)
+from test_dataset_writers import lockless, s3  # noqa: F401
 
 from libsafetensors import SafetensorError, dataset
 
@@ -503,12 +504,6 @@ while time.time() < until:
 """
 
 
-def workers(path, seconds, env=None):
-    return [subprocess.Popen([sys.executable, "-c", WORKER, path, str(who), str(seconds)],
-                             stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
-            for who in range(4)]
-
-
 def settled(path, told):
     """Columns that were said to be there are, with the values of their rows or null; so are rows."""
     gone, asked, more, names = set(), set(), set(), set()
@@ -534,9 +529,7 @@ def settled(path, told):
 def test_at_once(tmp_path):
     path = str(tmp_path / "d")
     dataset.write(pa.table({"x": range(100)}), path, batch_size=16)
-    running = workers(path, 3.0)
-    told = [line for one in running for line in one.communicate(timeout=100)[0].splitlines()]
-    assert all(one.returncode == 0 for one in running)
+    told = told_well(workers(WORKER, path, 3.0))
     assert any(line[0] == "c" for line in told)
     settled(path, told)
 
@@ -548,13 +541,8 @@ def test_killed(tmp_path):
     for turn in range(3):
         path = str(tmp_path / str(turn))
         dataset.write(pa.table({"x": range(100)}), path, batch_size=16)
-        running = workers(path, 4.0)
-        time.sleep(0.9 + some.random() * 0.8)
-        for one in running:
-            one.kill()
-        told = [line for one in running for line in one.communicate(timeout=60)[0].splitlines()
-                if len(line.split()) == 2]
-        settled(path, told)
+        told = told_until_killed(workers(WORKER, path, 4.0), 0.9 + some.random() * 0.8)
+        settled(path, [line for line in told if len(line.split()) == 2])
 
 
 # ── Other storages ──
@@ -580,32 +568,21 @@ def both(path, **storage):
     assert report["ok"] and not report["orphan_count"]
 
 
-def test_in_s3(tmp_path):
-    pytest.importorskip("moto.server")
-    fs = pytest.importorskip("pyarrow.fs")
-    if not hasattr(fs, "S3FileSystem"):
-        pytest.skip("pyarrow without S3")
-    with server() as address:
-        options = {"endpoint_override": address, "scheme": "http", "access_key": "key",
-                   "secret_key": "very-secret", "region": "us-east-1"}
-        fs.S3FileSystem(**options, allow_bucket_creation=True).create_dir("bucket")
-        storage = {"storage." + key: value for key, value in options.items()}
-        both("s3://bucket/d", **storage)
-        path = "s3://bucket/cached"
-        dataset.write(pa.table({"x": range(20)}), path, batch_size=8, **storage)
-        dataset.add_column(path, "y", [str(x) for x in range(20)], **storage)
-        for _ in range(2):
-            with dataset.open(path, cache_dir=str(tmp_path / "cache"), **storage) as found:
-                assert list(found.take([18, 3, 0])["y"]) == ["18", "3", "0"]
+def test_in_s3(tmp_path, s3):  # noqa: F811
+    both("s3://bucket/d", **s3)
+    path = "s3://bucket/cached"
+    dataset.write(pa.table({"x": range(20)}), path, batch_size=8, **s3)
+    dataset.add_column(path, "y", [str(x) for x in range(20)], **s3)
+    for _ in range(2):
+        with dataset.open(path, cache_dir=str(tmp_path / "cache"), **s3) as found:
+            assert list(found.take([18, 3, 0])["y"]) == ["18", "3", "0"]
 
 
 def test_without_locks(tmp_path, lockless):  # noqa: F811
     """With numbered commit files, and several writers at once."""
     path = str(tmp_path / "d")
     dataset.write(pa.table({"x": range(100)}), path, batch_size=16)
-    running = workers(path, 3.0, {"LD_PRELOAD": lockless})
-    told = [line for one in running for line in one.communicate(timeout=100)[0].splitlines()]
-    assert all(one.returncode == 0 for one in running)
+    told = told_well(workers(WORKER, path, 3.0, {"LD_PRELOAD": lockless}))
     assert any(line[0] == "c" for line in told)
     settled(path, told)
     assert list((tmp_path / "d").glob(".dataset_manifest.commit-*"))

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from test_dataset_writers import lockless, server  # noqa: F401
+from test_dataset_writers import lockless, s3  # noqa: F401
 
 from libsafetensors import SafetensorError, dataset
 
@@ -404,10 +404,29 @@ while time.time() < until:
 """
 
 
-def workers(path, seconds, env=None):
-    return [subprocess.Popen([sys.executable, "-c", WORKER, path, str(who), str(seconds)],
+def workers(script, path, seconds, env=None):
+    """Four that run at once."""
+    return [subprocess.Popen([sys.executable, "-c", script, path, str(who), str(seconds)],
                              stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
             for who in range(4)]
+
+
+def told_by(running):
+    """The lines of all, once they end."""
+    return [line for one in running for line in one.communicate(timeout=100)[0].splitlines()]
+
+
+def told_well(running):
+    told = told_by(running)
+    assert all(one.returncode == 0 for one in running)
+    return told
+
+
+def told_until_killed(running, after):
+    time.sleep(after)
+    for one in running:
+        one.kill()
+    return told_by(running)
 
 
 def settled(path, told):
@@ -427,9 +446,7 @@ def settled(path, told):
 def test_at_once(tmp_path):
     path = str(tmp_path / "d")
     dataset.write(pa.table({"x": range(200)}), path, batch_size=16)
-    running = workers(path, 2.0)
-    told = [line for one in running for line in one.communicate(timeout=60)[0].splitlines()]
-    assert all(one.returncode == 0 for one in running)
+    told = told_well(workers(WORKER, path, 2.0))
     assert any(line[0] == "-" for line in told)
     settled(path, told)
 
@@ -441,13 +458,8 @@ def test_killed(tmp_path):
     for turn in range(3):
         path = str(tmp_path / str(turn))
         dataset.write(pa.table({"x": range(200)}), path, batch_size=16)
-        running = workers(path, 3.0)
-        time.sleep(0.7 + some.random() * 0.6)
-        for one in running:
-            one.kill()
-        told = [line for one in running for line in one.communicate(timeout=60)[0].splitlines()
-                if line.strip()]
-        settled(path, told)
+        told = told_until_killed(workers(WORKER, path, 3.0), 0.7 + some.random() * 0.6)
+        settled(path, [line for line in told if line.strip()])
 
 
 # ── Storages without locks ──
@@ -474,25 +486,15 @@ def both(path, **storage):
     assert report["ok"] and not report["orphan_count"]
 
 
-def test_in_s3():
-    pytest.importorskip("moto.server")
-    fs = pytest.importorskip("pyarrow.fs")
-    if not hasattr(fs, "S3FileSystem"):
-        pytest.skip("pyarrow without S3")
-    with server() as address:
-        options = {"endpoint_override": address, "scheme": "http", "access_key": "key",
-                   "secret_key": "very-secret", "region": "us-east-1"}
-        fs.S3FileSystem(**options, allow_bucket_creation=True).create_dir("bucket")
-        both("s3://bucket/d", **{"storage." + key: value for key, value in options.items()})
+def test_in_s3(s3):  # noqa: F811
+    both("s3://bucket/d", **s3)
 
 
 def test_without_locks(tmp_path, lockless):  # noqa: F811
     """With numbered commit files, and several writers at once."""
     path = str(tmp_path / "d")
     dataset.write(pa.table({"x": range(200)}), path, batch_size=16)
-    running = workers(path, 2.0, {"LD_PRELOAD": lockless})
-    told = [line for one in running for line in one.communicate(timeout=60)[0].splitlines()]
-    assert all(one.returncode == 0 for one in running)
+    told = told_well(workers(WORKER, path, 2.0, {"LD_PRELOAD": lockless}))
     assert any(line[0] == "-" for line in told)
     settled(path, told)
     assert list((tmp_path / "d").glob(".dataset_manifest.commit-*"))

@@ -145,8 +145,9 @@ def server():
         running.wait()
 
 
-@forms("segments")
-def test_in_s3(form):
+@pytest.fixture
+def s3():
+    """Options of a storage that has s3://bucket."""
     pytest.importorskip("moto.server")
     fs = pytest.importorskip("pyarrow.fs")
     if not hasattr(fs, "S3FileSystem"):
@@ -155,6 +156,10 @@ def test_in_s3(form):
         options = {"endpoint_override": address, "scheme": "http", "access_key": "key",
                    "secret_key": "very-secret", "region": "us-east-1"}
         fs.S3FileSystem(**options, allow_bucket_creation=True).create_dir("bucket")
-        storage = {"storage." + key: value for key, value in options.items()}
-        told = run("s3://bucket/d", {**storage, "manifest": form})
-        whole("s3://bucket/d", storage, told)
+        yield {"storage." + key: value for key, value in options.items()}
+
+
+@forms("segments")
+def test_in_s3(form, s3):
+    told = run("s3://bucket/d", {**s3, "manifest": form})
+    whole("s3://bucket/d", s3, told)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from . import dataset, lora, remote
     from ._aprefetch import aprefetch
     from ._catalog import catalog
-    from ._collection import (clean, dup, find, infos, mv, note, online_plan, parts, quantize, repair,
-                              save_as, thumbnail, trash, updates, verify_hashes)
+    from ._collection import (clean, dup, find, infos, mv, note, online_plan, parts, quantize,
+                              repair, save_as, thumbnail, trash, updates, verify_hashes)
     from ._core import DTYPES, File, Tensor, Writer, build_info, open, release_memory
     from ._install import install, uninstall
     from ._official import (PrefetchLoader, PySafeSlice, TensorMeta, TensorSpec, _safe_open_handle,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Union
 
 from . import _core
-from ._command import listed, one_model, operand, options, raise_error, results_of
+from ._command import listed, one_model, only, operand, options, raise_error, results_of
 from ._errors import coded
 from ._labels import Info, Infos
 from ._progress import watch
@@ -32,17 +32,6 @@ _FACTS = ("name", "base", "words", "tags", "rating", "favourite", "weight", "not
 
 def _failed(results: Iterable[Mapping[str, Any]]) -> tuple[Failed, ...]:
     return tuple(Failed(one["path"], one["error"]) for one in results if one.get("ok") is False)
-
-
-def _only(results: list[dict[str, Any]], path: Path) -> dict[str, Any]:
-    """The result of one model; its error is raised."""
-    if not results:
-        raise coded(FileNotFoundError, "%s: expected a model, found none" % os.fsdecode(path),
-                    "not_found", errno=errno.ENOENT, path=os.fsdecode(path))
-    for one in results:
-        if one.get("ok") is False:
-            raise_error(one["error"], one["path"] or os.fsdecode(path))
-    return results[0]
 
 
 def _all(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -192,7 +181,7 @@ def parts(source: Path, *, architecture: str | None = None, level: Level = "defa
     words = options(parts=True, architecture=architecture, level=level, legacy=legacy)
     with watch(progress, "reading") as tick:
         found = results_of(["ls", *words, "--", one_model(source)], tick)
-    one = _only(found["results"], source)
+    one = only(found["results"], source)
     done: Parts = made(Parts, one, parts=tuple(made(Part, part) for part in one["parts"]))
     return done
 
@@ -267,7 +256,7 @@ def repair(source: Path, output: Path | None = None, *, in_place: bool = False, 
                     output=None if output is None else operand(output))
     with watch(progress, "repairing") as tick:
         found = results_of(["repair", *words, "--", one_model(source)], tick)
-    one = _only(found["results"], source)
+    one = only(found["results"], source)
     fixes = tuple(made(Fix, fix) for fix in one.get("fixes", ()))
     done: Repaired = made(Repaired, one, files=_files(one), fixes=fixes)
     return done
@@ -300,7 +289,7 @@ def quantize(source: Path, output: Path, format: Literal["fp8", "int8", "int8-co
                     output=operand(output))
     with watch(progress, "quantising") as tick:
         found = results_of(["convert", *words, "--", one_model(source)], tick)
-    one = _only(found["results"], source)
+    one = only(found["results"], source)
     told = one["quantised"]
     done: Quantised = made(
         Quantised, {**told, **one}, files=_files(one),
@@ -429,5 +418,5 @@ def thumbnail(source: Path, output: Path, *, size: int = 256, overwrite: bool = 
     ValueError for a size that is none; SafetensorError, FileExistsError, OSError."""
     words = options(size=size, force=overwrite)
     found = results_of(["thumbnail", *words, "--", one_model(source), operand(output)])
-    done: Thumbnail = made(Thumbnail, _only(found["results"], source))
+    done: Thumbnail = made(Thumbnail, only(found["results"], source))
     return done

@@ -144,6 +144,17 @@ def options(**given: object) -> list[str]:
     return words
 
 
+def only(results: list[dict[str, Any]], path: Path) -> dict[str, Any]:
+    """The result of one model; its error is raised."""
+    if not results:
+        raise coded(FileNotFoundError, "%s: expected a model, found none" % os.fsdecode(path),
+                    "not_found", errno=errno.ENOENT, path=os.fsdecode(path))
+    for one in results:
+        if one.get("ok") is False:
+            raise_error(one["error"], one["path"] or os.fsdecode(path))
+    return results[0]
+
+
 def results_of(words: list[str], tick: Tick | None = None, *, strict: bool = False
                ) -> dict[str, Any]:
     """The JSON that the command prints. ValueError for arguments that it refuses. What failed

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import _core
-from ._command import one_model, operand, options, raise_error, results_of
+from ._command import one_model, only, operand, options, results_of
 from ._dtypes import target_dtype
 from ._output import keep_times
 from ._progress import watch
@@ -97,11 +97,9 @@ def _replay(models: tuple[Path, ...], output: Path, replay: Path, words: list[st
             progress: Progress) -> ModelsMerged:
     """By the command, which hashes the models."""
     with watch(progress, "merging") as tick:
-        one = results_of(["merge", "--replay=" + os.fsdecode(replay), *words,
-                          "--output=" + operand(output), "--", *map(one_model, models)],
-                         tick)["results"][0]
-    if not one["ok"]:
-        raise_error(one["error"], one["path"] or os.fsdecode(replay))
+        found = results_of(["merge", "--replay=" + os.fsdecode(replay), *words,
+                            "--output=" + operand(output), "--", *map(one_model, models)], tick)
+    one = only(found["results"], replay)
     told: ModelsMerged = {name: one[name]  # type: ignore[assignment]
                           for name in ModelsMerged.__annotations__}
     return told

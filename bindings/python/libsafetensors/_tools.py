@@ -158,12 +158,11 @@ def hash(path: Source, algos: str | Iterable[str] = "sha256", *, cache: Path | N
 
 def _hash_by_command(path: Any, names: str, cache: Path, threads: int,
                      tick: Tick | None) -> HashResult:
-    from ._command import one_model, options, raise_error, results_of
-    one: HashResult = results_of(["hash", *options(algo=names, cache=cache, threads=threads or None),
-                                  "--", one_model(path)], tick)["results"][0]
-    if not one["ok"]:
-        raise_error(one["error"], one["path"] or os.fsdecode(path))  # type: ignore[typeddict-item]
-    return one
+    from ._command import one_model, only, options, results_of
+    words = options(algo=names, cache=cache, threads=threads or None)
+    one = only(results_of(["hash", *words, "--", one_model(path)], tick)["results"], path)
+    hashed: HashResult = one  # type: ignore[assignment]
+    return hashed
 
 
 def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = None,
@@ -190,12 +189,10 @@ def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = No
 
 
 def _diff_by_command(a: Path, b: Path, words: list[str], tick: Tick | None) -> DiffResult:
-    from ._command import one_model, raise_error, results_of
+    from ._command import one_model, only, results_of
     from ._labels import Diff
-    one = results_of(["diff", *words, "--", one_model(a), one_model(b)], tick)["results"][0]
-    if not one["ok"]:
-        raise_error(one["error"], one["path"] or os.fsdecode(a))
-    compared: DiffResult = Diff(one)  # type: ignore[assignment]
+    found = results_of(["diff", *words, "--", one_model(a), one_model(b)], tick)
+    compared: DiffResult = Diff(only(found["results"], a))  # type: ignore[assignment]
     return compared
 
 

@@ -91,10 +91,9 @@ def info(path: Path, *, config: bytes | None = None, norms: bool = True,
     if spectrum:
         if config is not None:
             raise ValueError("expected spectrum or config, found both")
-        from ._command import one_model, raise_error, results_of
-        one = results_of(["lora", "info", "--spectrum", "--", one_model(path)])["results"][0]
-        if not one["ok"]:
-            raise_error(one["error"], one["path"] or os.fsdecode(path))
+        from ._command import one_model, only, results_of
+        found = results_of(["lora", "info", "--spectrum", "--", one_model(path)])
+        one = only(found["results"], path)
         rows = {row["name"]: row for row in one["modules"]}
         for module in told["modules"]:
             row = rows[module["name"]]

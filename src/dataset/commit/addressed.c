@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
+#include "base/json_lex.h"
 #include "base/order.h"
 
 #include <string.h>
@@ -95,14 +96,11 @@ static int places_order(const void *places, uint32_t a, uint32_t b) {
     return order ? order : strcmp(all[a].column, all[b].column);
 }
 
-static uint8_t place_nibble(char digit) {
-    return (uint8_t)(digit <= '9' ? digit - '0' : (digit | 32) - 'a' + 10);
-}
-
 static bool addressed_digest(sft_buffer *to, const char *hex) {
     char digest[SFTI_PLACES_DIGEST] = { 0 };
     for (size_t k = 0; hex && k < SFTI_PLACES_DIGEST; k++)
-        digest[k] = (char)(place_nibble(hex[2 * k]) << 4 | place_nibble(hex[2 * k + 1]));
+        digest[k] = (char)(16 * sfti_lex_hex_digit(hex[2 * k]) +
+                           sfti_lex_hex_digit(hex[2 * k + 1]));
     return sfti_buffer_put(to, digest, sizeof digest);
 }
 
@@ -137,51 +135,34 @@ sft_code sfti_ds_places_make(const sfti_ds_place *place, size_t count, const cha
 
 /* ── In the folder ── */
 
-static sft_code addressed_put(const char *name, const sft_storage *storage,
-                              const sft_buffer *bytes, sft_error *err) {
+sft_code sfti_ds_addressed_put(const sft_storage *storage, const char *kind, const char *sha256,
+                               const sft_buffer *bytes, sft_error *err) {
+    char name[SFTI_SEGMENT_FILE_NAME];
     if (!bytes->len) return SFT_OK;
+    sfti_ds_addressed_name(kind, sha256, name);
     return sfti_ds_put(storage, name, (sft_span){ bytes->data, bytes->len }, err);
 }
 
-sft_code sfti_ds_masks_put(const sfti_ds_masks *masks, const sft_storage *storage,
-                           const sft_buffer *bytes, sft_error *err) {
-    char name[SFTI_SEGMENT_FILE_NAME];
-    sfti_ds_masks_name(masks->sha256, name);
-    return addressed_put(name, storage, bytes, err);
-}
-
-sft_code sfti_ds_places_put(const sfti_ds_places *places, const sft_storage *storage,
-                            const sft_buffer *bytes, sft_error *err) {
-    char name[SFTI_SEGMENT_FILE_NAME];
-    sfti_ds_places_name(places->sha256, name);
-    return addressed_put(name, storage, bytes, err);
-}
-
-void sfti_ds_masks_remove(const sfti_ds_masks *masks, const sft_storage *storage,
-                          const sft_buffer *bytes) {
+void sfti_ds_addressed_remove(const sft_storage *storage, const char *kind, const char *sha256,
+                              const sft_buffer *bytes) {
     char name[SFTI_SEGMENT_FILE_NAME];
     sft_error ignored;
-    sfti_ds_masks_name(masks->sha256, name);
+    sfti_ds_addressed_name(kind, sha256, name);
     if (bytes->len) (void)sfti_call(storage, remove, name, false, &ignored);
 }
 
-void sfti_ds_places_remove(const sfti_ds_places *places, const sft_storage *storage,
-                           const sft_buffer *bytes) {
+static void removal_replaced(sfti_ds_removal *r, const char *kind, const char *old,
+                             const char *next) {
     char name[SFTI_SEGMENT_FILE_NAME];
-    sft_error ignored;
-    sfti_ds_places_name(places->sha256, name);
-    if (bytes->len) (void)sfti_call(storage, remove, name, false, &ignored);
+    if (!*old || strcmp(old, next) == 0) return;
+    sfti_ds_addressed_name(kind, old, name);
+    sfti_ds_removal_of(r, name);
 }
 
 void sfti_ds_removal_addressed(sfti_ds_removal *r, const sfti_ds_manifest *old,
                                const sfti_ds_manifest *next) {
-    char name[SFTI_SEGMENT_FILE_NAME];
-    sfti_ds_masks_name(old->masks.sha256, name);
-    if (*old->masks.sha256 && strcmp(old->masks.sha256, next->masks.sha256) != 0)
-        sfti_ds_removal_of(r, name);
-    sfti_ds_places_name(old->places.sha256, name);
-    if (*old->places.sha256 && strcmp(old->places.sha256, next->places.sha256) != 0)
-        sfti_ds_removal_of(r, name);
+    removal_replaced(r, SFTI_MASKS_FILE, old->masks.sha256, next->masks.sha256);
+    removal_replaced(r, SFTI_PLACES_FILE, old->places.sha256, next->places.sha256);
 }
 
 void sfti_ds_removal_columns(sfti_ds_removal *r, const sfti_ds_manifest *old, const char *shard) {

@@ -17,16 +17,13 @@ sft_code sfti_ds_places_make(const sfti_ds_place *place, size_t count, const cha
                              const sft_allocator *alloc, sft_buffer *bytes, sfti_ds_places *out,
                              sft_error *err);
 
-/* Write masks or places under their name; nothing where bytes is empty. */
-sft_code sfti_ds_masks_put(const sfti_ds_masks *masks, const sft_storage *storage,
-                           const sft_buffer *bytes, sft_error *err);
-sft_code sfti_ds_places_put(const sfti_ds_places *places, const sft_storage *storage,
-                            const sft_buffer *bytes, sft_error *err);
-/* Remove them again, as far as possible, where bytes is not empty. */
-void sfti_ds_masks_remove(const sfti_ds_masks *masks, const sft_storage *storage,
-                          const sft_buffer *bytes);
-void sfti_ds_places_remove(const sfti_ds_places *places, const sft_storage *storage,
-                           const sft_buffer *bytes);
+/* Write a file under the name that it has by its kind (SFTI_MASKS_FILE, ...) and digest; nothing
+ * where bytes is empty. */
+sft_code sfti_ds_addressed_put(const sft_storage *storage, const char *kind, const char *sha256,
+                               const sft_buffer *bytes, sft_error *err);
+/* Remove it again, as far as possible, where bytes is not empty. */
+void sfti_ds_addressed_remove(const sft_storage *storage, const char *kind, const char *sha256,
+                              const sft_buffer *bytes);
 
 /* Remove the masks and the places of a manifest that was replaced by another, unless that has them,
  * too. */

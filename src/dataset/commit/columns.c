@@ -52,9 +52,10 @@ sft_code sfti_commit_columns(sft_commit *c, sft_error *err) {
 }
 
 /* An index of tensors would lack those of other files. */
-static sft_code places_unindexed(const sft_commit *c, sft_error *err) {
-    for (size_t i = 0; c->indexed && c->next.places.place && i < c->next.places.count; i++)
-        if (c->next.places.place[i].file)
+static sft_code places_unindexed(const sft_commit *c, const sfti_ds_place *all, size_t count,
+                                 sft_error *err) {
+    for (size_t i = 0; c->indexed && i < count; i++)
+        if (all[i].file)
             return sfti_fail(err, SFT_OPTION_VALUE, "option generate_index: expected false for a "
                              "dataset with added columns, which a compaction puts into its shards");
     return SFT_OK;
@@ -79,8 +80,10 @@ sft_code sfti_commit_places(sft_commit *c, sft_error *err) {
     c->places.len = 0;
     if (c->how.mode != SFT_COMMIT_APPEND || !c->has_base) return SFT_OK;
     m->places = c->base.places;
+    const sfti_ds_place *known = m->places.place;
+    size_t count = known ? (size_t)m->places.count : 0;
     if (!columns_of_base(c) || !c->receipt_count || c->options->mode != SFT_DATASET_BATCH)
-        return places_unindexed(c, err);
+        return places_unindexed(c, known, count, err);
     const sfti_ds_receipt *first = c->receipts;
     const size_t old = c->base.column_count;
     uint64_t most = 0, shards = c->shard_count;
@@ -88,16 +91,17 @@ sft_code sfti_commit_places(sft_commit *c, sft_error *err) {
     for (size_t k = 0; k < old; k++)
         lacks = lacks || !sfti_ds_column_find(first->columns, first->column_count,
                                               m->columns[k].name);
-    if (!lacks) return places_unindexed(c, err);
+    if (!lacks) return places_unindexed(c, known, count, err);
     sft_code code = c->apart ? sfti_ds_places_read(c->storage, &c->work, &c->base.places, err)
                              : SFT_OK;
     if (code) return code;
-    size_t count = c->base.places.place ? (size_t)c->base.places.count : 0;
+    known = c->base.places.place;
+    count = known ? (size_t)c->base.places.count : 0;
     if (!sfti_mul(m->column_count, shards, &most) || !sfti_add(most, count, &most))
         return sfti_fail_memory(err, SIZE_MAX);
     sfti_ds_place *all = sfti_arena_array(&c->work, most, sizeof *all);
     if (!all) return sfti_fail_memory(err, SIZE_MAX);
-    if (count) memcpy(all, c->base.places.place, count * sizeof *all);
+    if (count) memcpy(all, known, count * sizeof *all);
     for (size_t k = 0; !code && k < m->column_count; k++) {
         sfti_ds_column *column = &m->columns[k];
         const bool has =
@@ -108,9 +112,5 @@ sft_code sfti_commit_places(sft_commit *c, sft_error *err) {
     if (!code) code = sfti_ds_uuid(c->attempt, err);
     if (!code)
         code = sfti_ds_places_make(all, count, c->attempt, &c->alloc, &c->places, &m->places, err);
-    if (code) return code;
-    m->places.place = all; /* in another order */
-    code = places_unindexed(c, err);
-    m->places.place = NULL;
-    return code;
+    return code ? code : places_unindexed(c, all, count, err);
 }

@@ -99,7 +99,7 @@ static void publish_after(void *ctx) {
     }
     for (size_t i = c->keep; own && (replaced || !overwrites) && i < c->base.segment_count; i++) {
         char name[SFTI_SEGMENT_FILE_NAME];
-        sfti_ds_segment_name(c->base.segments[i].sha256, name);
+        sfti_ds_addressed_name(SFTI_SEGMENT_FILE, c->base.segments[i].sha256, name);
         sfti_ds_removal_of(&r, name);
     }
     if (own && (replaced || !overwrites)) sfti_ds_removal_addressed(&r, &c->base, &c->next);
@@ -154,7 +154,9 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     }
     if (!code && c->next.segmented)
         code = sfti_ds_segments_put(&c->segments, c->storage, c->job_folder, err);
-    if (!code) code = sfti_ds_places_put(&c->next.places, c->storage, &c->places, err);
+    if (!code)
+        code = sfti_ds_addressed_put(c->storage, SFTI_PLACES_FILE, c->next.places.sha256,
+                                     &c->places, err);
     if (!code) {
         sfti_ds_swap *w = &c->swap;
         w->old = c->base_text;
@@ -174,7 +176,7 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
         if (p.new_moved) (void)sfti_call(s, remove, SFTI_DATASET_INDEX, false, &ignored);
         if (p.old_moved) (void)sfti_call(s, move, p.old_name, SFTI_DATASET_INDEX, &ignored);
         sfti_ds_segments_remove(&c->segments, s);
-        sfti_ds_places_remove(&c->next.places, s, &c->places);
+        sfti_ds_addressed_remove(s, SFTI_PLACES_FILE, c->next.places.sha256, &c->places);
     }
     bool overtaken = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
     if (overtaken && c->how.mode == SFT_COMMIT_APPEND) publish_move_back(c);
@@ -209,7 +211,7 @@ static sft_code abort_remove(sft_commit *c, const sfti_ds_manifest *now, sft_err
                          &what);
     }
     sfti_ds_segments_remove(&c->segments, c->storage);
-    sfti_ds_places_remove(&c->next.places, c->storage, &c->places);
+    sfti_ds_addressed_remove(c->storage, SFTI_PLACES_FILE, c->next.places.sha256, &c->places);
     if (*c->job_folder)
         abort_keep_first(&code, sfti_call(c->storage, remove, c->job_folder, true, &what),
                          err, &what);

@@ -145,7 +145,7 @@ sft_code sfti_ds_segments_put(const sfti_ds_segments *all, const sft_storage *st
     bool moves = *folder && sfti_can(storage, move);
     for (size_t i = 0; i < all->count; i++) {
         char name[SFTI_SEGMENT_FILE_NAME], stored[SFTI_STORED_NAME];
-        sfti_ds_segment_name(all->segment[i].sha256, name);
+        sfti_ds_addressed_name(SFTI_SEGMENT_FILE, all->segment[i].sha256, name);
         sfti_ds_stored_name(moves ? folder : "", name, stored);
         sft_span bytes = { all->bytes[i].data, all->bytes[i].len };
         sft_code code = sfti_ds_put(storage, stored, bytes, err);
@@ -159,7 +159,7 @@ void sfti_ds_segments_remove(const sfti_ds_segments *all, const sft_storage *sto
     sft_error ignored;
     for (size_t i = 0; i < all->count; i++) {
         char name[SFTI_SEGMENT_FILE_NAME];
-        sfti_ds_segment_name(all->segment[i].sha256, name);
+        sfti_ds_addressed_name(SFTI_SEGMENT_FILE, all->segment[i].sha256, name);
         (void)sfti_call(storage, remove, name, false, &ignored);
     }
 }

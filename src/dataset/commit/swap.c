@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define SWAP_TRIES 100 /* of a commit that others overtake */
+
 /* Replacing a manifest if it is still the one that was read, and what a crash leaves.
  *
  * LOCK:
@@ -177,6 +179,13 @@ sfti_ds_outcome sfti_ds_swap_check(const sfti_ds_swap *w, sft_code failed) {
     else if (!code && swap_is_old(w, now.text)) outcome = SFTI_SWAP_FAILED;
     sfti_arena_free(&arena);
     return outcome;
+}
+
+bool sfti_ds_swap_again(const sfti_ds_swap *w, sft_code failed, sft_span old, unsigned tried) {
+    bool again = failed == SFT_DATASET_CHANGED && tried + 1 < SWAP_TRIES &&
+                 sfti_ds_manifest_changed(w->storage, &w->alloc, old);
+    if (again) sfti_os_sleep_ms(tried < 7 ? UINT32_C(10) << tried : 1000);
+    return again;
 }
 
 bool sfti_ds_swap_is_last(const sfti_ds_swap *w) {

@@ -72,6 +72,9 @@ sft_code sfti_ds_swap_run(sfti_ds_swap *swap, const sfti_ds_steps *steps,
                           sfti_ds_outcome *outcome, sft_error *err);
 /* What is in force now. */
 sfti_ds_outcome sfti_ds_swap_check(const sfti_ds_swap *swap, sft_code failed);
+/* Whether a commit that failed before its commit point, and had been tried so many times before, is
+ * worth another try: another one came first, and `old` is in force no more. Waits before that. */
+bool sfti_ds_swap_again(const sfti_ds_swap *swap, sft_code failed, sft_span old, unsigned tried);
 /* Whether no other commit has followed: then an index that is there is not another's. */
 bool sfti_ds_swap_is_last(const sfti_ds_swap *swap);
 

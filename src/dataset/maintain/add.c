@@ -7,14 +7,11 @@
 #include "dataset/commit/addressed.h"
 #include "dataset/maintain/compact.h"
 #include "dataset/maintain/results.h"
-#include "os/os.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define ADD_WAIT_MS 60000
-#define ADD_TRIES 100
-#define ADD_PAUSE_MS 10 /* doubled by each loss, up to a second */
 
 /* An addition is a commit, with the state that a crash leaves:
  *
@@ -96,10 +93,8 @@ static sft_code add_joined(const addition *a, const sfti_ds_manifest *m, sfti_ar
 }
 
 static sft_code add_check(const addition *a, const sfti_ds_manifest *m, const char *what) {
-    if (!m->ours)
-        return sfti_fail(a->err, SFT_MANIFEST_TYPE, "expected a dataset that libsafetensors wrote, "
-                         "found another program's; an append adopts it");
-    if (m->mode == SFT_DATASET_BATCH) return SFT_OK;
+    sft_code code = sfti_ds_manifest_ours(m, a->err);
+    if (code || m->mode == SFT_DATASET_BATCH) return code;
     return sfti_misuse(a->err, "expected %s in batch mode, found KV mode, where a row has a tensor "
                        "of its own for each column", what);
 }
@@ -286,7 +281,9 @@ static sft_code add_move(addition *a) {
         code = sfti_call(s, move, from, a->files[i].name, a->err);
     }
     a->moved = !code;
-    if (!code) code = sfti_ds_places_put(&a->to.next.places, s, &a->to.places, a->err);
+    if (!code)
+        code = sfti_ds_addressed_put(s, SFTI_PLACES_FILE, a->to.next.places.sha256, &a->to.places,
+                                     a->err);
     return code ? code : sfti_ds_settle(s, a->err);
 }
 
@@ -312,7 +309,8 @@ static sft_code add_publish(addition *a, sfti_ds_outcome *outcome) {
     sft_code code = add_move(a);
     if (!code) code = sfti_ds_swap_run(w, &steps, outcome, a->err);
     if (*outcome == SFTI_SWAP_FAILED)
-        sfti_ds_places_remove(&a->to.next.places, a->to.storage, &a->to.places);
+        sfti_ds_addressed_remove(a->to.storage, SFTI_PLACES_FILE, a->to.next.places.sha256,
+                                 &a->to.places);
     return code;
 }
 
@@ -349,22 +347,16 @@ static sft_code add_run(addition *a) {
     if (sfti_can(a->to.storage, move)) sfti_ds_job_folder(a->to.uuid, a->to.folder);
     code = add_files(a);
     sfti_ds_outcome outcome = SFTI_SWAP_FAILED;
-    uint32_t pause = ADD_PAUSE_MS;
     sft_error *err = a->err;
-    for (int i = 0; !code; i++) {
+    for (unsigned i = 0; !code; i++) {
         sft_error what = SFT_ERROR_INIT;
         a->err = a->to.err = &what;
         code = add_once(a, &outcome);
         a->err = a->to.err = err;
         if (!code) return SFT_OK;
-        /* Another commit came first; one that replaced these shards is final. */
-        bool again = code == SFT_DATASET_CHANGED && outcome == SFTI_SWAP_FAILED &&
-                     i + 1 < ADD_TRIES &&
-                     sfti_ds_manifest_changed(a->to.storage, &a->to.alloc, a->now.text);
-        if (!again) (void)sfti_fail_as(err, code, &what);
-        else code = SFT_OK;
-        if (again) sfti_os_sleep_ms(pause);
-        pause = pause < 500 ? 2 * pause : 1000;
+        if (outcome == SFTI_SWAP_FAILED && sfti_ds_swap_again(&a->to.swap, code, a->now.text, i))
+            code = SFT_OK;
+        else (void)sfti_fail_as(err, code, &what);
     }
     if (outcome == SFTI_SWAP_FAILED && !a->how.dry_run) add_undo(a);
     return code;

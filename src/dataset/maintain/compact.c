@@ -158,8 +158,11 @@ static sft_code compact_move(compaction *c) {
         if (code) return code;
     }
     sft_code code = sfti_ds_segments_put(&c->segments, s, c->folder, c->err);
-    if (!code) code = sfti_ds_masks_put(&c->next.masks, s, &c->masks, c->err);
-    if (!code) code = sfti_ds_places_put(&c->next.places, s, &c->places, c->err);
+    if (!code)
+        code = sfti_ds_addressed_put(s, SFTI_MASKS_FILE, c->next.masks.sha256, &c->masks, c->err);
+    if (!code)
+        code = sfti_ds_addressed_put(s, SFTI_PLACES_FILE, c->next.places.sha256, &c->places,
+                                     c->err);
     return code ? code : sfti_ds_settle(s, c->err);
 }
 
@@ -178,7 +181,7 @@ static void compact_clean(void *ctx) {
         }
     for (size_t i = 0; own && i < old->segment_count; i++) {
         char name[SFTI_SEGMENT_FILE_NAME];
-        sfti_ds_segment_name(old->segments[i].sha256, name);
+        sfti_ds_addressed_name(SFTI_SEGMENT_FILE, old->segments[i].sha256, name);
         sfti_ds_removal_of(&r, name);
     }
     if (own) sfti_ds_removal_addressed(&r, old, &c->next);
@@ -193,8 +196,8 @@ static void compact_undo(const compaction *c) {
         if (name) (void)sfti_call(c->storage, remove, name, false, &ignored);
     }
     sfti_ds_segments_remove(&c->segments, c->storage);
-    sfti_ds_masks_remove(&c->next.masks, c->storage, &c->masks);
-    sfti_ds_places_remove(&c->next.places, c->storage, &c->places);
+    sfti_ds_addressed_remove(c->storage, SFTI_MASKS_FILE, c->next.masks.sha256, &c->masks);
+    sfti_ds_addressed_remove(c->storage, SFTI_PLACES_FILE, c->next.places.sha256, &c->places);
     if (*c->folder) (void)sfti_call(c->storage, remove, c->folder, true, &ignored);
 }
 
@@ -231,9 +234,8 @@ static sft_code compact_begin(compaction *c) {
         code = sft_dataset_open(c->storage, &c->alloc, NULL, NULL, &c->dataset, c->err);
     if (code) return code;
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
-    if (!m->ours)
-        return sfti_fail(c->err, SFT_MANIFEST_TYPE, "expected a dataset that libsafetensors wrote, "
-                         "found another program's; an append adopts it");
+    code = sfti_ds_manifest_ours(m, c->err);
+    if (code) return code;
     if (c->options.batch_size && m->mode != SFT_DATASET_BATCH)
         return sfti_misuse(c->err, "expected no batch_size for a dataset in KV mode, found %llu",
                            (unsigned long long)c->options.batch_size);

@@ -44,10 +44,8 @@ static sft_code nodes_live(sfti_compact_rows *r, size_t shard) {
     const sfti_ds_mask *mask =
         sfti_ds_mask_find(&sfti_ds_manifest_of(r->c->dataset)->masks, s->name);
     sft_code code = SFT_OK;
-    if (!mask) return sfti_runs_put(r, &r->live, r->arena, shard, 0, s->valid_samples);
-    for (uint64_t row = 0; !code && row < s->valid_samples;) {
-        uint64_t begin = sfti_ds_mask_next(mask, row, s->valid_samples);
-        for (row = begin; row < s->valid_samples && !sfti_ds_mask_has(mask, row);) row++;
+    for (uint64_t row = 0, begin; !code && row < s->valid_samples;) {
+        row = sfti_ds_mask_run(mask, row, s->valid_samples, &begin);
         code = sfti_runs_put(r, &r->live, r->arena, shard, begin, row - begin);
     }
     return code;

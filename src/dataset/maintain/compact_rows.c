@@ -284,10 +284,9 @@ sft_code sfti_compact_rows_spread(sfti_compact_rows *r, const sft_dataset_shard 
                                   sft_part **parts, size_t *count) {
     node_runs rows = { NULL, 0, 0, 0 };
     sft_code code = SFT_OK;
-    for (uint64_t at = 0; !code && at < shard->valid_samples;) {
-        uint64_t live = sfti_ds_mask_next(mask, at, shard->valid_samples), end = live;
+    for (uint64_t at = 0, live; !code && at < shard->valid_samples;) {
+        const uint64_t end = sfti_ds_mask_run(mask, at, shard->valid_samples, &live);
         code = sfti_runs_put(r, &rows, work, NODES_FILLER(r), at, live - at);
-        while (end < shard->valid_samples && !sfti_ds_mask_has(mask, end)) end++;
         if (!code) code = runs_slice(r, &r->live, *next, end - live, work, &rows);
         *next += end - live;
         at = end;

@@ -8,13 +8,10 @@
 #include "dataset/commit/swap.h"
 #include "dataset/maintain/results.h"
 #include "dataset/read/merge.h"
-#include "os/os.h"
 
 #include <string.h>
 
 #define DELETE_WAIT_MS 60000
-#define DELETE_TRIES 100
-#define DELETE_PAUSE_MS 10 /* doubled by each loss, up to a second */
 
 /* A deletion is a commit, with the state that a crash leaves:
  *
@@ -353,10 +350,12 @@ static sft_code delete_publish(deletion *d) {
     w->text = (sft_span){ d->text.data, d->text.len };
     w->commit = d->uuid;
     w->folder = d->folder;
-    sft_code code = sfti_ds_masks_put(&d->next.masks, d->storage, &d->masks, d->err);
+    sft_code code = sfti_ds_addressed_put(d->storage, SFTI_MASKS_FILE, d->next.masks.sha256,
+                                          &d->masks, d->err);
     if (!code) code = sfti_ds_settle(d->storage, d->err);
     if (!code) code = sfti_ds_swap_run(w, &steps, &outcome, d->err);
-    if (outcome == SFTI_SWAP_FAILED) sfti_ds_masks_remove(&d->next.masks, d->storage, &d->masks);
+    if (outcome == SFTI_SWAP_FAILED)
+        sfti_ds_addressed_remove(d->storage, SFTI_MASKS_FILE, d->next.masks.sha256, &d->masks);
     if (outcome == SFTI_SWAP_FAILED && *d->folder)
         (void)sfti_call(d->storage, remove, d->folder, true, &ignored);
     return code;
@@ -365,9 +364,8 @@ static sft_code delete_publish(deletion *d) {
 /* ── All of it ── */
 
 static sft_code delete_check(const deletion *d, const sfti_ds_manifest *m) {
-    if (!m->ours)
-        return sfti_fail(d->err, SFT_MANIFEST_TYPE, "expected a dataset that libsafetensors wrote, "
-                         "found another program's; an append adopts it");
+    sft_code code = sfti_ds_manifest_ours(m, d->err);
+    if (code) return code;
     const bool kv = m->mode == SFT_DATASET_KV;
     if (kv && d->how.row_count)
         return sfti_misuse(d->err, "expected names of rows for a dataset in KV mode, found "
@@ -406,22 +404,16 @@ static sft_code delete_run(deletion *d) {
                                         &d->dataset, d->err);
     if (!code) code = delete_check(d, sfti_ds_manifest_of(d->dataset));
     if (!code && !d->how.key_count) code = delete_rows(d);
-    uint32_t pause = DELETE_PAUSE_MS;
     sft_error *err = d->err;
-    for (int i = 0; !code; i++) {
+    for (unsigned i = 0; !code; i++) {
         sft_error what = SFT_ERROR_INIT;
         d->err = &what;
         code = delete_once(d);
         d->err = err;
         if (!code) return SFT_OK;
-        /* Another commit came first; one that replaced these shards is final. */
-        const sfti_ds_manifest *m = &d->now;
-        bool again = code == SFT_DATASET_CHANGED && i + 1 < DELETE_TRIES &&
-                     sfti_ds_manifest_changed(d->storage, &d->alloc, m->text);
-        if (!again) return sfti_fail_as(err, code, &what);
+        if (!sfti_ds_swap_again(&d->swap, code, d->now.text, i))
+            return sfti_fail_as(err, code, &what);
         code = SFT_OK;
-        sfti_os_sleep_ms(pause);
-        pause = pause < 500 ? 2 * pause : 1000;
     }
     return code;
 }

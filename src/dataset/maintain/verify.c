@@ -19,7 +19,7 @@ static void verify_numbers(verification *v, const char *shard, const char *what,
                            uint64_t found) {
     if (expected != found)
         sfti_verify_tell(v, shard, "%s: expected %llu by the manifest, found %llu", what,
-                    (unsigned long long)expected, (unsigned long long)found);
+                         (unsigned long long)expected, (unsigned long long)found);
 }
 
 /* ── One shard ── */
@@ -63,7 +63,7 @@ static void verify_digest(verification *v, const sft_dataset_shard *s) {
         sfti_verify_find(v, s->name, &e);
     } else if (strcmp(sft_hashes_get(&found, SFT_HASH_SHA256), s->sha256) != 0) {
         sfti_verify_tell(v, s->name, "sha256: expected %s, found %s", s->sha256,
-                    sft_hashes_get(&found, SFT_HASH_SHA256));
+                         sft_hashes_get(&found, SFT_HASH_SHA256));
     }
 }
 
@@ -87,10 +87,10 @@ static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_
         columns++;
         if (!(other && sfti_ds_column_holds(c, t)) && (t->rank == 0 || t->shape[0] != s->samples))
             sfti_verify_tell(v, s->name, "tensor %.*s: expected %llu samples", (int)t->name.len,
-                        t->name.data, (unsigned long long)s->samples);
+                             t->name.data, (unsigned long long)s->samples);
         else if (v->m->column_count && (!c || !sfti_ds_column_holds(c, t)))
             sfti_verify_tell(v, s->name, "tensor %.*s: expected dtype and shape of a column of the "
-                        "manifest", (int)t->name.len, t->name.data);
+                             "manifest", (int)t->name.len, t->name.data);
     }
     if (v->m->column_count) verify_numbers(v, s->name, "columns", count, columns);
     if (sfti_verify_rows(file, all, count, s->samples, v->deep, &v->alloc, &e))
@@ -308,7 +308,7 @@ static sft_code version_shards(verification *v, const sfti_ds_manifest *m, const
         if (!code && !has && !opened) {
             if (source.size != s->bytes)
                 sfti_verify_tell(v, name, "%s: expected %llu bytes, found %llu", s->name,
-                            (unsigned long long)s->bytes, (unsigned long long)source.size);
+                                 (unsigned long long)s->bytes, (unsigned long long)source.size);
             sft_source_close(&source);
         } else if (opened == SFT_NOT_FOUND) {
             sfti_verify_tell(v, name, "expected the shard %s, found none", s->name);

@@ -150,6 +150,8 @@ sft_code sfti_ds_shard_open(const sft_storage *storage, const sfti_ds_manifest *
                             const sft_dataset_shard *shard, const sft_open_options *options,
                             sft_file **out, sft_error *err);
 const sfti_ds_manifest *sfti_ds_manifest_of(const sft_dataset *dataset);
+/* SFT_MANIFEST_TYPE: another program wrote it, so that it cannot be changed here. */
+sft_code sfti_ds_manifest_ours(const sfti_ds_manifest *manifest, sft_error *err);
 
 /* ── manifest_latest.c ── */
 

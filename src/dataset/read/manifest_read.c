@@ -64,7 +64,7 @@ static sft_code manifest_shards(sfti_fields *r, void *out) {
 static sft_code segment_digest(sfti_fields *r, void *out) {
     sfti_ds_segment *s = out;
     char name[SFTI_SEGMENT_FILE_NAME];
-    sfti_ds_segment_name(s->sha256, name);
+    sfti_ds_addressed_name(SFTI_SEGMENT_FILE, s->sha256, name);
     return sfti_ds_is_segment(sft_span_cstr(name)) ? SFT_OK
                                                    : sfti_fields_wrong(r, "64 hexadecimal digits");
 }
@@ -96,7 +96,7 @@ static sft_code manifest_segments(sfti_fields *r, void *out) {
 
 static sft_code manifest_digest(sfti_fields *r, const char *sha256) {
     char name[SFTI_SEGMENT_FILE_NAME];
-    sfti_ds_masks_name(sha256, name);
+    sfti_ds_addressed_name(SFTI_MASKS_FILE, sha256, name);
     if (sfti_ds_is_addressed(sft_span_cstr(name))) return SFT_OK;
     return sfti_fields_wrong(r, "64 hexadecimal digits");
 }
@@ -393,6 +393,12 @@ bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name) 
         else high = middle;
     }
     return false;
+}
+
+sft_code sfti_ds_manifest_ours(const sfti_ds_manifest *manifest, sft_error *err) {
+    if (manifest->ours) return SFT_OK;
+    return sfti_fail(err, SFT_MANIFEST_TYPE, "expected a dataset that libsafetensors wrote, found "
+                     "another program's; an append adopts it");
 }
 
 bool sfti_ds_manifest_addresses(const sfti_ds_manifest *m, const char *name) {

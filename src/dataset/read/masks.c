@@ -29,6 +29,14 @@ uint64_t sfti_ds_mask_next(const sfti_ds_mask *mask, uint64_t bit, uint64_t end)
     return bit < end ? bit : end;
 }
 
+uint64_t sfti_ds_mask_run(const sfti_ds_mask *mask, uint64_t at, uint64_t end, uint64_t *begin) {
+    *begin = mask ? sfti_ds_mask_next(mask, at, end) : at;
+    if (!mask) return end;
+    uint64_t stop = *begin;
+    while (stop < end && !sfti_ds_mask_has(mask, stop)) stop++;
+    return stop;
+}
+
 /* ── Reading ── */
 
 static sft_code masks_wrong(const char *what, const char *expected, const char *found,
@@ -78,7 +86,7 @@ sft_code sfti_ds_masks_read(const sft_storage *storage, sfti_arena *arena, sfti_
     sft_span bytes = { NULL, 0 };
     sft_file *file = NULL;
     if (!*masks->sha256) return SFT_OK;
-    sfti_ds_masks_name(masks->sha256, name);
+    sfti_ds_addressed_name(SFTI_MASKS_FILE, masks->sha256, name);
     sft_code code = sfti_ds_addressed_open(storage, name, masks->sha256, masks->bytes, "masks",
                                            arena, &bytes, &file, err);
     if (code) return code;

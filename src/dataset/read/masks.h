@@ -25,6 +25,9 @@ static inline bool sfti_ds_mask_has(const sfti_ds_mask *mask, uint64_t bit) {
 }
 /* The first bit from `bit` on that is not set, at most `end`. mask may be NULL. */
 uint64_t sfti_ds_mask_next(const sfti_ds_mask *mask, uint64_t bit, uint64_t end);
+/* The first run of bits from `at` on that are not set: *begin, and its end, at most `end`.
+ * mask may be NULL. */
+uint64_t sfti_ds_mask_run(const sfti_ds_mask *mask, uint64_t at, uint64_t end, uint64_t *begin);
 /* Bytes of a mask. */
 static inline uint64_t sfti_ds_mask_bytes(uint64_t bits) { return bits / 8 + (bits % 8 != 0); }
 

@@ -3,6 +3,7 @@
 
 #include "base/endian.h"
 #include "base/error.h"
+#include "base/number.h"
 
 /* ── Asking ── */
 
@@ -44,11 +45,8 @@ static const char *places_text(const char **at, const char *end) {
 }
 
 static const char *places_hex(const char *digest, char *to) {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t k = 0; k < SFTI_PLACES_DIGEST; k++) {
-        to[2 * k] = digits[(uint8_t)digest[k] >> 4];
-        to[2 * k + 1] = digits[digest[k] & 15];
-    }
+    for (size_t k = 0; k < SFTI_PLACES_DIGEST; k++)
+        sfti_hex_text((uint8_t)digest[k], 2, to + 2 * k);
     to[2 * SFTI_PLACES_DIGEST] = '\0';
     return to;
 }
@@ -98,7 +96,7 @@ sft_code sfti_ds_places_read(const sft_storage *storage, sfti_arena *arena, sfti
     sft_span bytes = { NULL, 0 };
     sft_file *file = NULL;
     if (!*places->sha256) return SFT_OK;
-    sfti_ds_places_name(places->sha256, name);
+    sfti_ds_addressed_name(SFTI_PLACES_FILE, places->sha256, name);
     sft_code code = sfti_ds_addressed_open(storage, name, places->sha256, places->bytes, "places",
                                            arena, &bytes, &file, err);
     if (code) return code;

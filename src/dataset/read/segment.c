@@ -42,7 +42,7 @@ static sft_code segment_bytes(const sft_storage *storage, const sfti_ds_segment 
     char name[SFTI_SEGMENT_FILE_NAME], digest[65];
     sft_error what = SFT_ERROR_INIT;
     static const char named[] = "the segment that the manifest names";
-    sfti_ds_segment_name(segment->sha256, name);
+    sfti_ds_addressed_name(SFTI_SEGMENT_FILE, segment->sha256, name);
     if (segment->bytes > SFTI_SEGMENT_MOST || segment->shards > SFTI_SEGMENT_SHARDS)
         return segment_wrong(segment, "at most 65,536 shards in a segment", "more", err);
     sft_code code = sfti_ds_read_all(storage, name, segment->bytes, arena, out, &what);

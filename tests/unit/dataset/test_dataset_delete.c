@@ -242,7 +242,8 @@ static void put_masks(const stranger *s) {
     sfti_ds_masks made;
     char from[300];
     assert_int_equal(sfti_ds_masks_make(&one, 1, UUID, &bytes.alloc, &bytes, &made, &err), SFT_OK);
-    assert_int_equal(sfti_ds_masks_put(&made, &ds_storage, &bytes, &err), SFT_OK);
+    assert_int_equal(
+        sfti_ds_addressed_put(&ds_storage, SFTI_MASKS_FILE, made.sha256, &bytes, &err), SFT_OK);
     (void)snprintf(from, sizeof from, "\"format_version\":\"3.0\",\"features\":[\"deleted\"],"
                    "\"deleted\":{\"sha256\":\"%s\",\"bytes\":%zu,\"shards\":1,"
                    "\"count\":%" PRIu64 "}", made.sha256, bytes.len, s->count);

@@ -141,7 +141,7 @@ static void segments(void **state) {
     sft_span bytes = { text_of_others, sizeof text_of_others };
     const sft_allocator alloc = sfti_allocator(NULL);
     assert_int_equal(sfti_ds_digest(bytes, &alloc, digest, &err), SFT_OK);
-    sfti_ds_segment_name(digest, name);
+    sfti_ds_addressed_name(SFTI_SEGMENT_FILE, digest, name);
     temp_write(name, text_of_others, sizeof text_of_others);
     int len = snprintf(text, sizeof text,
                        "{\"format_version\":\"2.0\",\"safetensors_version\":\"1.0\","

@@ -275,7 +275,7 @@ static void memory_grows(void **state) {
 
 static char *segment_file(size_t i) {
     static char name[SFTI_SEGMENT_FILE_NAME];
-    sfti_ds_segment_name(head().segments[i].sha256, name);
+    sfti_ds_addressed_name(SFTI_SEGMENT_FILE, head().segments[i].sha256, name);
     return name;
 }
 
@@ -384,7 +384,7 @@ static void seg_put(const stranger *s, const char *total) {
     sft_plan_free(plan);
     assert_int_equal(
         sfti_ds_digest((sft_span){ bytes.data, bytes.len }, &bytes.alloc, digest, &err), SFT_OK);
-    sfti_ds_segment_name(digest, file);
+    sfti_ds_addressed_name(SFTI_SEGMENT_FILE, digest, file);
     temp_write(file, bytes.data, bytes.len);
     (void)snprintf(json, sizeof json,
                    "{\"format_version\":\"2.0\",\"safetensors_version\":\"1.0\","
@@ -500,7 +500,7 @@ static void garbage(void **state) {
     char name[SFTI_SEGMENT_FILE_NAME], foreign[SFTI_SEGMENT_FILE_NAME], temporary[120];
     put("segments", SFT_COMMIT_NEW, 2);
     long len = temp_read(segment_file(0), bytes, sizeof bytes);
-    sfti_ds_segment_name(DIGEST, name);
+    sfti_ds_addressed_name(SFTI_SEGMENT_FILE, DIGEST, name);
     temp_write(name, bytes, (size_t)len); /* of a killed commit: nothing names it */
     (void)snprintf(foreign, sizeof foreign, "%s", name);
     foreign[strlen(foreign) - 1] = '0';

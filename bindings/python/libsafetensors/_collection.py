@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Union
 
 from . import _core
-from ._command import listed, one_model, only, operand, options, raise_error, results_of
+from ._command import listed, one_model, one_result, operand, options, raise_error, results_of
 from ._errors import coded
 from ._labels import Info, Infos
 from ._progress import watch
@@ -181,7 +181,7 @@ def parts(source: Path, *, architecture: str | None = None, level: Level = "defa
     words = options(parts=True, architecture=architecture, level=level, legacy=legacy)
     with watch(progress, "reading") as tick:
         found = results_of(["ls", *words, "--", one_model(source)], tick)
-    one = only(found["results"], source)
+    one = one_result(found["results"], source)
     done: Parts = made(Parts, one, parts=tuple(made(Part, part) for part in one["parts"]))
     return done
 
@@ -256,7 +256,7 @@ def repair(source: Path, output: Path | None = None, *, in_place: bool = False, 
                     output=None if output is None else operand(output))
     with watch(progress, "repairing") as tick:
         found = results_of(["repair", *words, "--", one_model(source)], tick)
-    one = only(found["results"], source)
+    one = one_result(found["results"], source)
     fixes = tuple(made(Fix, fix) for fix in one.get("fixes", ()))
     done: Repaired = made(Repaired, one, files=_files(one), fixes=fixes)
     return done
@@ -289,7 +289,7 @@ def quantize(source: Path, output: Path, format: Literal["fp8", "int8", "int8-co
                     output=operand(output))
     with watch(progress, "quantising") as tick:
         found = results_of(["convert", *words, "--", one_model(source)], tick)
-    one = only(found["results"], source)
+    one = one_result(found["results"], source)
     told = one["quantised"]
     done: Quantised = made(
         Quantised, {**told, **one}, files=_files(one),
@@ -418,5 +418,5 @@ def thumbnail(source: Path, output: Path, *, size: int = 256, overwrite: bool = 
     ValueError for a size that is none; SafetensorError, FileExistsError, OSError."""
     words = options(size=size, force=overwrite)
     found = results_of(["thumbnail", *words, "--", one_model(source), operand(output)])
-    done: Thumbnail = made(Thumbnail, only(found["results"], source))
+    done: Thumbnail = made(Thumbnail, one_result(found["results"], source))
     return done

@@ -144,7 +144,7 @@ def options(**given: object) -> list[str]:
     return words
 
 
-def only(results: list[dict[str, Any]], path: Path) -> dict[str, Any]:
+def one_result(results: list[dict[str, Any]], path: Path) -> dict[str, Any]:
     """The result of one model; its error is raised."""
     if not results:
         raise coded(FileNotFoundError, "%s: expected a model, found none" % os.fsdecode(path),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import _core
-from ._command import one_model, only, operand, options, results_of
+from ._command import one_model, one_result, operand, options, results_of
 from ._dtypes import target_dtype
 from ._output import keep_times
 from ._progress import watch
@@ -99,7 +99,7 @@ def _replay(models: tuple[Path, ...], output: Path, replay: Path, words: list[st
     with watch(progress, "merging") as tick:
         found = results_of(["merge", "--replay=" + os.fsdecode(replay), *words,
                             "--output=" + operand(output), "--", *map(one_model, models)], tick)
-    one = only(found["results"], replay)
+    one = one_result(found["results"], replay)
     told: ModelsMerged = {name: one[name]  # type: ignore[assignment]
                           for name in ModelsMerged.__annotations__}
     return told

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import Any, Union
 
 from . import _core
-from ._command import one_model, only, operand, options, results_of
+from ._command import one_model, one_result, operand, options, results_of
 from ._errors import coded
 from ._output import SHARD, Size, byte_size, keep_times, row_bytes, to_file, to_folder
 from ._progress import Tick, watch
@@ -296,7 +296,7 @@ def _by_command(verb: str, source: Any, progress: Progress, title: str,
     """What the command of the package does with a model, which must be there."""
     with watch(progress, title) as tick:
         results = results_of([verb, *words, "--", one_model(source)], tick)["results"]
-    one = only(results, source)
+    one = one_result(results, source)
     files = tuple(made(WrittenFile, file) for file in one["files"])
     done: Written = made(Written, one, files=files)
     return done
@@ -450,8 +450,8 @@ def _rename_by_command(path: Path, names: Mapping[str, str], words: list[str],
         table = os.path.join(folder, "names.json")
         with open(table, "w", encoding="utf-8") as file:
             json.dump(dict(names), file)
-        return only(results_of(["rename", *options(map_file=table), *words, "--", operand(path)],
-                               tick)["results"], path)
+        found = results_of(["rename", *options(map_file=table), *words, "--", operand(path)], tick)
+        return one_result(found["results"], path)
 
 
 def _replaced(path: Path, names: Mapping[str, str], rules: list[str]) -> dict[str, str]:

@@ -158,9 +158,9 @@ def hash(path: Source, algos: str | Iterable[str] = "sha256", *, cache: Path | N
 
 def _hash_by_command(path: Any, names: str, cache: Path, threads: int,
                      tick: Tick | None) -> HashResult:
-    from ._command import one_model, only, options, results_of
+    from ._command import one_model, one_result, options, results_of
     words = options(algo=names, cache=cache, threads=threads or None)
-    one = only(results_of(["hash", *words, "--", one_model(path)], tick)["results"], path)
+    one = one_result(results_of(["hash", *words, "--", one_model(path)], tick)["results"], path)
     hashed: HashResult = one  # type: ignore[assignment]
     return hashed
 
@@ -189,10 +189,10 @@ def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = No
 
 
 def _diff_by_command(a: Path, b: Path, words: list[str], tick: Tick | None) -> DiffResult:
-    from ._command import one_model, only, results_of
+    from ._command import one_model, one_result, results_of
     from ._labels import Diff
     found = results_of(["diff", *words, "--", one_model(a), one_model(b)], tick)
-    compared: DiffResult = Diff(only(found["results"], a))  # type: ignore[assignment]
+    compared: DiffResult = Diff(one_result(found["results"], a))  # type: ignore[assignment]
     return compared
 
 

@@ -91,9 +91,9 @@ def info(path: Path, *, config: bytes | None = None, norms: bool = True,
     if spectrum:
         if config is not None:
             raise ValueError("expected spectrum or config, found both")
-        from ._command import one_model, only, results_of
+        from ._command import one_model, one_result, results_of
         found = results_of(["lora", "info", "--spectrum", "--", one_model(path)])
-        one = only(found["results"], path)
+        one = one_result(found["results"], path)
         rows = {row["name"]: row for row in one["modules"]}
         for module in told["modules"]:
             row = rows[module["name"]]

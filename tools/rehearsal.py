@@ -6,15 +6,16 @@
     tools/rehearsal.py --table         the table alone; exit 1 unless each row is green
     tools/rehearsal.py --write         ... and its rows into docs/platforms.md
 
-A run that was stopped goes on where it was: each target's result lies in build/rehearsal with a
-hash of the files that it was run on, which are all of HEAD but pages (docs/*.md, *.md of the root).
-So a page that tells of the runs does not make them old. Changed files that are not committed are
-refused, because nobody could repeat such a run. A target that fails does not stop those after it.
+A run that was stopped goes on where it was, in another clone too: tests/rehearsal.tsv keeps what
+each target said, with a hash of the files of HEAD that it depends on (its second column: @ stands
+for the product, . for all). Pages (docs/*.md, *.md of the root) and that table itself are in no
+hash, so a page that tells of the runs does not make them old. Changed files that are not committed
+are refused, because nobody could repeat such a run. A target that fails does not stop those after
+it. Output lies in build/rehearsal.
 """
 import argparse
 import datetime
 import hashlib
-import json
 import os
 import re
 import resource
@@ -23,16 +24,13 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-KEPT = os.path.join(ROOT, "build", "rehearsal")
+LOGS = os.path.join(ROOT, "build", "rehearsal")
+KEPT = os.path.join(ROOT, "tests", "rehearsal.tsv")
 PAGE = os.path.join(ROOT, "docs", "platforms.md")
 MARKS = "<!-- rehearsal -->", "<!-- end -->"
-TARGETS = """
-test test-long asan msan tsan tsan-python m32 s390x aarch64 coverage kill writers compilers abi
-windows-test windows-python-test macos-test wheels wheels-test deb-test dist dist-test test-packages
-test-browsers test-desktop test-spark-all test-engines conformance
-oracles quant-oracles adapter-oracles layout-oracles merge-oracles zoo-score
-fuzz bench figures
-""".split()
+PRODUCT = ["CMakeLists.txt", "CMakePresets.json", "bindings", "cli", "cmake", "data", "include",
+           "page", "src"]
+COLUMNS = ("target", "sources", "hash", "commit", "day", "seconds", "processor", "status", "said")
 MORE = {"fuzz": ["SECONDS=14400"]}  # 10^7 inputs a harness for those that read strangers' bytes
 LINE = re.compile(r"^.*\d+ passed.*$", re.M)
 
@@ -43,67 +41,75 @@ def git(*words):
 
 
 def is_page(path):
-    return path.endswith(".md") and os.path.dirname(path) in ("", "docs")
+    return (path.endswith(".md") and os.path.dirname(path) in ("", "docs")
+            or path == "tests/rehearsal.tsv")
 
 
-def sources_hash():
-    rows = [row for row in git("ls-tree", "-r", "HEAD").splitlines()
-            if not is_page(row.split("\t", 1)[1])]
-    return hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]
+def hash_of(sources):
+    """Of the files of HEAD that a target depends on."""
+    paths = [path for word in sources.split() for path in (PRODUCT if word == "@" else [word])]
+    found = [row for row in git("ls-tree", "-r", "HEAD", "--", *paths).splitlines()
+             if not is_page(row.split("\t", 1)[1])]
+    for path in paths:
+        if path != "." and not os.path.exists(os.path.join(ROOT, path)):
+            sys.exit("tests/rehearsal.tsv: there is no %s" % path)
+    return hashlib.sha256("\n".join(found).encode()).hexdigest()[:16]
 
 
-def kept(target):
-    try:
-        with open(os.path.join(KEPT, target + ".json"), encoding="utf-8") as file:
-            return json.load(file)
-    except FileNotFoundError:
-        return None
+def read_kept():
+    with open(KEPT, encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file if line[0] != "#"]
+    return [dict(zip(COLUMNS, row + [""] * (len(COLUMNS) - len(row)))) for row in rows]
 
 
-def run(target, sources):
-    """One target to its end; its output lies beside its result."""
-    log = os.path.join(KEPT, target + ".log")
+def write_kept(result):
+    """Replaces the row of one target: other targets may have been run meanwhile."""
+    rows = [result if row["target"] == result["target"] else row for row in read_kept()]
+    with open(KEPT + ".new", "w", encoding="utf-8") as file:
+        file.write("# " + "\t".join(COLUMNS) + "\n")
+        file.writelines("\t".join(row[name] for name in COLUMNS).rstrip("\t") + "\n"
+                        for row in rows)
+    os.replace(KEPT + ".new", KEPT)
+
+
+def run(row):
+    """One target to its end."""
+    os.makedirs(LOGS, exist_ok=True)
+    log = os.path.join(LOGS, row["target"] + ".log")
     began, before = time.time(), resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(log, "wb") as out:
-        status = subprocess.run(["make", target, *MORE.get(target, [])], cwd=ROOT, check=False,
-                                stdin=subprocess.DEVNULL, stdout=out,
+        status = subprocess.run(["make", row["target"], *MORE.get(row["target"], [])], cwd=ROOT,
+                                check=False, stdin=subprocess.DEVNULL, stdout=out,
                                 stderr=subprocess.STDOUT).returncode
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(log, encoding="utf-8", errors="replace") as file:
         lines = LINE.findall(file.read())
-    result = {"sources": sources, "commit": git("rev-parse", "--short=8", "HEAD").strip(),
-              "day": datetime.date.today().isoformat(), "status": status,
-              "seconds": round(time.time() - began),
-              "processor": round(after.ru_utime + after.ru_stime - before.ru_utime
-                                 - before.ru_stime),
-              "said": lines[-1].strip() if lines else "ended with status %d" % status}
-    with open(os.path.join(KEPT, target + ".new"), "w", encoding="utf-8") as file:
-        json.dump(result, file)
-    os.replace(os.path.join(KEPT, target + ".new"), os.path.join(KEPT, target + ".json"))
+    result = dict(row, hash=hash_of(row["sources"]), status=str(status),
+                  commit=git("rev-parse", "--short=8", "HEAD").strip(),
+                  day=datetime.date.today().isoformat(), seconds="%d" % (time.time() - began),
+                  processor="%d" % (after.ru_utime + after.ru_stime - before.ru_utime
+                                    - before.ru_stime),
+                  said=(lines[-1].strip() if lines else "ended with status %d" % status))
+    write_kept(result)
     return result
 
 
-def rows(sources):
-    """A row for each target, and how many are not green."""
-    found, red = [], 0
-    for target in TARGETS:
-        one = kept(target)
-        if not one:
-            verdict, cells = "not run", ["", "", ""]
-        else:
-            verdict = "failed" if one["status"] else "passed"
-            if one["sources"] != sources:
-                verdict += ", of older sources"
-            cells = [one["said"], one["commit"], one["day"]]
-        red += verdict != "passed"
-        found.append("| `make %s` | %s | %s |" % (target, verdict, " | ".join(cells)))
-    return found, red
+def verdict_of(row):
+    if not row["hash"]:
+        return "not run"
+    verdict = "failed" if row["status"] != "0" else "passed"
+    return verdict + (", of older sources" if row["hash"] != hash_of(row["sources"]) else "")
 
 
-def table(sources):
-    found, red = rows(sources)
-    head = ["| target | verdict | its last line | commit | date |", "|---|---|---|---|---|"]
-    return "\n".join(head + found), red
+def table():
+    """Its lines, and how many are not green."""
+    rows = [(row, verdict_of(row)) for row in read_kept()]
+    head = ["| target | verdict | its last line | minutes | commit | date |",
+            "|---|---|---|---|---|---|"]
+    cells = ["| `make %s` | %s | %s | %s | %s | %s |" % (
+        row["target"], verdict, row["said"], row["hash"] and "%.1f" % (float(row["seconds"]) / 60),
+        row["commit"], row["day"]) for row, verdict in rows]
+    return "\n".join(head + cells), sum(verdict != "passed" for _, verdict in rows)
 
 
 def write(text):
@@ -121,30 +127,27 @@ def main():
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
-    unknown = [name for name in args.only if name not in TARGETS]
+    targets = [row["target"] for row in read_kept()]
+    unknown = [name for name in args.only if name not in targets]
     if unknown:
         parser.error("no target of a rehearsal: " + ", ".join(unknown))
-    os.makedirs(KEPT, exist_ok=True)
-    sources = sources_hash()
     shows = args.table or args.write
     changed = [line[3:] for line in git("status", "--porcelain").splitlines()
                if not is_page(line[3:])]
     if changed and not shows:
         sys.exit("tools/rehearsal.py: not committed: " + ", ".join(changed[:5]))
-    for n, target in enumerate(TARGETS, 1):
-        one = kept(target)
-        passed = one and one["sources"] == sources and one["status"] == 0
-        if shows or (args.only and target not in args.only) or (passed and not args.only):
+    for n, row in enumerate([] if shows else read_kept(), 1):
+        if row["target"] not in args.only if args.only else verdict_of(row) == "passed":
             continue
-        print("%2d of %d  make %s" % (n, len(TARGETS), target), flush=True)
-        one = run(target, sources)
-        print("          %s, %d s: %s" % ("FAILED" if one["status"] else "passed", one["seconds"],
-                                          one["said"]), flush=True)
-    text, red = table(sources)
+        print("%2d of %d  make %s" % (n, len(targets), row["target"]), flush=True)
+        row = run(row)
+        print("          %s, %s s: %s" % ("FAILED" if row["status"] != "0" else "passed",
+                                          row["seconds"], row["said"]), flush=True)
+    text, red = table()
     print(text)
     if args.write:
         write(text)
-    print("%d passed, %d failed" % (len(TARGETS) - red, red))
+    print("%d passed, %d failed" % (len(targets) - red, red))
     return 1 if red else 0
 
 

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Collect what a release consists of in build/dist, with SHA256SUMS.
 
-usage: tools/dist.py [--complete]     --complete: fail if anything is missing or out of date
+usage: tools/dist.py [--complete] [--keep-sizes]
+
+--complete: fail if anything is missing or out of date
+--keep-sizes: what is there now becomes what later sizes stand beside (packaging/sizes.tsv)
 
 Made here: the source archive, the two-file form, manual pages and documents, the bill of
 materials. Taken from where other targets leave them: wheels, archives for Windows and macOS,
@@ -22,6 +25,7 @@ import source_archive
 
 ROOT = source_archive.ROOT
 DIST = os.path.join(ROOT, "build", "dist")
+SIZES = os.path.join(ROOT, "packaging", "sizes.tsv")
 # what, files of build/ (a row of its own for each that must be there), target that makes them
 PARTS = [
     ("wheel for Linux x86_64 (glibc)", "wheels/*-cp311-abi3-manylinux*x86_64.whl", "wheels"),
@@ -105,20 +109,42 @@ def write_sums():
     return names
 
 
+def read_sizes():
+    with open(SIZES, encoding="utf-8") as file:
+        return {name: int(size) for name, size in
+                (line.split("\t")[:2] for line in file if line[0] != "#")}
+
+
+def show_sizes(version, names, keep):
+    """Each file's bytes beside those of the last release."""
+    before = read_sizes()
+    now = {name.replace(version, "VERSION"): os.stat(os.path.join(DIST, name)).st_size
+           for name in names}
+    for name in names:
+        any_version = name.replace(version, "VERSION")
+        size, old = now[any_version], before.get(any_version)
+        print("%11s  %-8s build/dist/%s" % (
+            f"{size:,}", "%+.1f %%" % (100 * size / old - 100) if old else "new", name))
+    if keep:
+        with open(SIZES, "w", encoding="utf-8") as file:
+            file.write(f"# Bytes of what {version} consists of (make dist): file, bytes\n")
+            file.writelines(f"{name}\t{size}\n" for name, size in sorted({**before, **now}.items()))
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1])
     parser.add_argument("--complete", action="store_true")
-    complete = parser.parse_args().complete
+    parser.add_argument("--keep-sizes", action="store_true")
+    args = parser.parse_args()
     shutil.rmtree(DIST, ignore_errors=True)
     os.makedirs(DIST)
     version = source_archive.version()
     make(version)
     wrong = [f"uncommitted: {line[3:]}" for line in source_archive.uncommitted()]
     wrong += collect(version)
-    for name in write_sums():
-        print("build/dist/" + name)
+    show_sizes(version, write_sums(), args.keep_sizes)
     print("\n".join(wrong))
-    return 1 if complete and wrong else 0
+    return 1 if args.complete and wrong else 0
 
 
 if __name__ == "__main__":

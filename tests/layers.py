@@ -3,6 +3,7 @@
 the modules of Python, names local to a file unique in the whole library, sizes of files, banned
 functions and words."""
 import ast
+import collections
 import glob
 import os
 import re
@@ -344,6 +345,21 @@ def check_calls():
             check(allowed, path, f"may not use {name} of {owner[name]}")
 
 
+PROBES = {"sfti_merged_source", "sfti_os_win_retries"}  # what tests alone look through
+
+
+def check_used():
+    """Each function that a source defines for others is named by the product somewhere else."""
+    sources = find("src/**/*.[ch]", "cli/**/*.[ch]", "bindings/**/*.[ch]")
+    uses = collections.Counter(word for path in sources
+                               for word in re.findall(r"\b\w+\b", bare(read(path))))
+    for path in [path for path in sources if path.endswith(".c")]:
+        for name in sorted(global_names(read(path), "sfti|cli|pysft") - PROBES):
+            # Declared, defined, used. main.c puts the names of commands together.
+            check(uses[name] > 2 or re.fullmatch(r"cli_\w+_command", name), path,
+                  f"nothing but tests uses {name}")
+
+
 def check_parts():
     """A function, public ones too, is used by its own part and by those that need that part."""
     def part(path):
@@ -503,7 +519,7 @@ def check_modules():
 
 def main():
     for part in (check_includes, check_acyclic, check_ranks, check_folders, check_calls, check_parts,
-                 check_unique,
+                 check_used, check_unique,
                  check_words, check_public,
                  check_texts, check_modules):
         part()

@@ -96,10 +96,7 @@ static sft_code make_folders(moving *m, const char *path) {
         } else if (!error && info.kind != OS_DIR) {
             error = ENOTDIR;
         }
-        if (error) {
-            sft_code code = fail_os(m, path, error, "make the folder");
-            return code;
-        }
+        if (error) return fail_os(m, path, error, "make the folder");
         folder[at] = separator;
     }
     return SFT_OK;
@@ -248,28 +245,42 @@ static int rename_one(const char *from, const char *to, bool is_folder) {
                                                   : sfti_rename_new(from, to);
 }
 
-static sft_code drop_name(moving *m, size_t i) {
+/* Whether both names are there, and the file is what it was when it got the new one. */
+static sft_code check_names(moving *m, size_t i) {
     const cli_move *move = &m->moves->items[i];
     os_info info;
-    int error;
+    if (m->state[i] != NAMED || move->stays) return SFT_OK;
+    int error = sfti_os_info_path(move->to, false, &info);
+    if (error) return fail_os(m, move->to, error, "open"); /* taken by somebody meanwhile */
+    error = sfti_os_info_path(move->from, false, &info);
+    if (error) return fail_os(m, move->from, error, "remove");
+    if (info.size == m->was[i].size && info.mtime_ns == m->was[i].mtime_ns) return SFT_OK;
+    m->blame = move->from;
+    return sfti_fail(m->err, SFT_EDIT_BUSY, "expected a file that nobody writes to, found one that "
+                                            "changed meanwhile: nothing moved");
+}
+
+static sft_code drop_name(moving *m, size_t i) {
+    const cli_move *move = &m->moves->items[i];
     if (move->stays && m->state[i] == NAMED) return SFT_OK;
-    if (m->state[i] == BY_NAME) {
-        error = rename_one(move->from, move->to, move->is_folder);
-        if (error) return fail_os(m, move->to, error, "rename");
-    } else {
-        error = sfti_os_info_path(move->to, false, &info);
-        if (error) return fail_os(m, move->to, error, "open"); /* taken by somebody meanwhile */
-        error = sfti_os_info_path(move->from, false, &info);
-        if (!error && (info.size != m->was[i].size || info.mtime_ns != m->was[i].mtime_ns)) {
-            m->blame = move->from;
-            return sfti_fail(m->err, SFT_EDIT_BUSY, "expected a file that nobody writes to, found "
-                                                    "one that changed meanwhile: nothing moved");
-        }
-        if (!error) error = sfti_os_unlink(move->from);
-        if (error) return fail_os(m, move->from, error, "remove");
-    }
-    m->state[i] = DONE;
-    return SFT_OK;
+    sft_code code = check_names(m, i);
+    int error = code                     ? 0
+                : m->state[i] == BY_NAME ? rename_one(move->from, move->to, move->is_folder)
+                                         : sfti_os_unlink(move->from);
+    if (error && m->state[i] == BY_NAME) code = fail_os(m, move->to, error, "rename");
+    else if (error) code = fail_os(m, move->from, error, "remove");
+    if (!code) m->state[i] = DONE;
+    return code;
+}
+
+/* To its old name, from another file system as a copy. */
+static sft_code bring_back(moving *m, const cli_move *move) {
+    int error = rename_one(move->to, move->from, move->is_folder);
+    if (error != EXDEV || move->is_folder)
+        return error ? fail_os(m, move->from, error, "rename") : SFT_OK;
+    sft_code code = copy_file(m, &(cli_move){ .from = move->to, .to = move->from });
+    error = code ? 0 : sfti_os_unlink(move->to);
+    return error ? fail_os(m, move->to, error, "remove") : code;
 }
 
 /* Each folder once in a row: moves of a model are mostly from one folder to one. */
@@ -291,29 +302,29 @@ static sft_code sync_folders(moving *m, bool new_names) {
     return SFT_OK;
 }
 
-/* After a failure: the old names again, then no new ones. */
-static void take_back(moving *m) {
+/* After a failure: the old names again, then no new ones. False: not of all. */
+static bool take_back(moving *m) {
+    sft_error ignored = SFT_ERROR_INIT, *err = m->err;
+    const char *blame = m->blame;
+    bool all = true;
+    m->err = &ignored;
     for (size_t i = m->moves->count; i-- > 0;) {
         const cli_move *move = &m->moves->items[i];
-        int error = 0;
-        if (m->state[i] == DONE && move->edit_count > 0) {
-            sft_error ignored = SFT_ERROR_INIT, *err = m->err;
-            const char *blame = m->blame;
-            m->err = &ignored;
-            error = write_edited(m, move->to, move->from, move, true) ? EIO : 0;
-            m->err = err;
-            m->blame = blame;
-        } else if (m->state[i] == DONE) {
-            error = rename_one(move->to, move->from, move->is_folder);
-            if (!error) continue;
-        }
-        if (!error && (m->state[i] == NAMED || m->state[i] == DONE))
+        bool edited = move->edit_count > 0, back = true;
+        if (m->state[i] == DONE)
+            back = !(edited ? write_edited(m, move->to, move->from, move, true)
+                            : bring_back(m, move));
+        if (back && (m->state[i] == NAMED || (m->state[i] == DONE && edited)))
             (void)sfti_os_unlink(move->to);
+        all &= back;
     }
+    m->err = err;
+    m->blame = blame;
     for (size_t i = m->made_count; i-- > 0;) (void)sfti_os_remove_folder(m->made[i]);
+    return all;
 }
 
-sft_code cli_moves_make(cli *c, const cli_moves *moves, cli_move_how how, const char **blame,
+sft_code cli_moves_make(cli *c, cli_moves *moves, cli_move_how how, const char **blame,
                         sft_error *err) {
     moving m = { .c = c, .moves = moves, .how = how, .blame = moves->path, .err = err };
     cli_lock lock = { .fd = -1 };
@@ -325,9 +336,10 @@ sft_code cli_moves_make(cli *c, const cli_moves *moves, cli_move_how how, const 
     for (size_t i = 0; !code && i < moves->count; i++) code = give_name(&m, i);
     if (!code) code = sync_folders(&m, true);
     if (!code && how == CLI_MOVE) code = cli_lock_beside(moves->items[0].from, &lock, err);
+    for (size_t i = 0; !code && how == CLI_MOVE && i < moves->count; i++) code = check_names(&m, i);
     for (size_t i = 0; !code && how == CLI_MOVE && i < moves->count; i++) code = drop_name(&m, i);
     cli_lock_end(&lock);
-    if (code && m.state) take_back(&m);
+    moves->is_torn = code && m.state && !take_back(&m);
     for (size_t i = 0; !code && how == CLI_MOVE && i < moves->emptied_count; i++)
         (void)sfti_os_remove_folder(moves->emptied[i]);
     /* All is in its place by now: a folder that cannot be synced is no reason to go back. */
@@ -381,12 +393,7 @@ static sft_code undo_move(moving *m, const cli_move *move) {
         if (code != SFT_BAD_ARGUMENT) return code;
         cli_warn(m->c, move->to, m->err);
     }
-    int error = rename_one(move->to, move->from, move->is_folder);
-    if (error != EXDEV || move->is_folder)
-        return error ? fail_os(m, move->from, error, "rename") : SFT_OK;
-    code = copy_file(m, &(cli_move){ .from = move->to, .to = move->from });
-    error = code ? 0 : sfti_os_unlink(move->to);
-    return error ? fail_os(m, move->to, error, "remove") : code;
+    return bring_back(m, move);
 }
 
 static bool undo_one(moving *m, const cli_move *move, size_t *left) {

@@ -9,7 +9,7 @@
  *    its new place.
  *
  * Where a file can have one name only (FAT), step 3 renames it instead: there alone a crash can
- * leave a model in two places. What fails is taken back. The journal of a run (journal.h) knows
+ * leave a model in two places. What fails is taken back, from another file system by a copy. The journal of a run (journal.h) knows
  * all names before the first step, so that what a crash left can be put back too. */
 #ifndef CLI_MOVES_H
 #define CLI_MOVES_H
@@ -43,10 +43,12 @@ typedef struct cli_moves {
     size_t count, capacity;
     const char **emptied; /* folders that are removed when all files are out, the innermost first */
     size_t emptied_count, emptied_cap;
+    bool is_torn; /* after a failure that could not be taken back: some files are in their new place */
 } cli_moves;
 
-/* Do it, or nothing of it. *blame is the path that a failure is about. */
-sft_code cli_moves_make(cli *c, const cli_moves *moves, cli_move_how how, const char **blame,
+/* Do it, or nothing of it; where that fails, too, is_torn. *blame is the path that a failure is
+ * about. */
+sft_code cli_moves_make(cli *c, cli_moves *moves, cli_move_how how, const char **blame,
                         sft_error *err);
 /* Put back what cli_moves_make did or began, by what is there now: nothing that was changed or
  * taken since is lost; *left counts the files that could not be put back, each of which is told.

@@ -217,7 +217,8 @@ sft_code cli_trash_unit(cli *c, const cli_unit *unit, const char **blame, sft_er
         t.moves = (cli_moves){ .path = unit->path, .items = items, .count = unit->count };
         code = cli_moves_make(c, &t.moves, CLI_MOVE, &t.blame, err);
     }
-    for (size_t i = 0; code && i < t.info_count; i++) (void)sfti_os_unlink(t.infos[i]);
+    for (size_t i = 0; code && !t.moves.is_torn && i < t.info_count; i++)
+        (void)sfti_os_unlink(t.infos[i]);
     /* What is in the arena is not named any more. */
     *blame = unit->path;
     for (size_t i = 0; i < unit->count; i++)

@@ -7,7 +7,8 @@ Trees have names that shells, other systems and JSON mind, sidecars of managers,
 index, models that share a sidecar. After `mv` every file is there once, with its bytes (but for
 the paths in sidecars); after `mv --undo` the tree is what it was, byte for byte. A KILL at each
 call of the system (by strace, where it is there) leaves every model whole, with all that is its
-own, in its old place or in its new one, and --undo gives the old tree back.
+own, in its old place or in its new one, and --undo gives the old tree back; so does a call that
+fails.
 Without --count: SFT_TARGET=long 10,000 trees, else 120. --folder makes the trees there, of the names that
 its file system takes, and kills nothing.
 """
@@ -352,6 +353,12 @@ def kills(tests, scratch, across):
         now = {p: d for p, d in tree_of(top).items() if not os.path.basename(p).startswith(".")}
         tests.check(now == before and (not across or not tree_of(other)), f"killed at {call} {n}, undone: another tree",
                     (sorted(now), sorted(tree_of(other)), undone.stderr))
+    for call, n in points if across else ():  # what fails is taken back by a copy
+        fresh()
+        refused = run(words, traced(env), [strace, "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call}:error=EACCES:when={n}"])
+        tests.check(refused.returncode == 2 and tree_of(top) == before and not tree_of(other) if call.startswith("unlink")
+                    else whole(top) or whole(other), f"refused at {call} {n}: a model in two places",
+                    (sorted(tree_of(top)), sorted(tree_of(other)), refused.stderr))
     if across:
         shutil.rmtree(other)
 

@@ -111,12 +111,19 @@ static void each_model(void *ctx, cli_model *model) {
     cli_unit unit;
     if (run->out_of_memory) return;
     if (!model->tree || model->err.code) {
-        if (model->input->kind == CLI_EMPTY) cli_report_input(run->c, model->input);
-        else cli_fail_found(run->c, model->input, model->path, &model->err);
+        if (model->input->kind == CLI_EMPTY) {
+            cli_report_input(run->c, model->input);
+            return;
+        }
+        cli_fail_found(run->c, model->input, model->path, &model->err);
+        run->out_of_memory |= !mv_plan_add_other(&run->plan, model->path);
         return;
     }
     const sft_node *root = sft_tree_root(model->tree);
-    if (!cli_wheres_fit(run->c, &run->where, root)) return;
+    if (!cli_wheres_fit(run->c, &run->where, root)) {
+        run->out_of_memory |= !mv_plan_add_other(&run->plan, model->path);
+        return;
+    }
     if (!cli_unit_of(model, &run->plan.arena, &unit)) {
         run->out_of_memory = true;
         return;
@@ -258,7 +265,7 @@ static void perform(mv_run *run) {
         err = (sft_error)SFT_ERROR_INIT;
         if (unit->moves.count > 0 && !c->set.dry_run) {
             code = cli_moves_make(c, &unit->moves, run->how, &blame, &err);
-            unit->made = code == SFT_OK;
+            unit->made = !code || unit->moves.is_torn;
             made += unit->made;
         }
         if (code) cli_fail_input(c, blame, &err);

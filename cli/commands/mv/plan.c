@@ -23,6 +23,15 @@ bool mv_plan_add(mv_plan *plan, const cli_unit *unit, const char *to, const char
     return true;
 }
 
+bool mv_plan_add_other(mv_plan *plan, const char *path) {
+    const char **others = sfti_arena_grow(&plan->arena, plan->others, plan->other_count, 1,
+                                          &plan->other_cap, sizeof *others);
+    if (others) plan->others = others;
+    const char *copy = others ? sfti_arena_copy(&plan->arena, path, strlen(path)) : NULL;
+    if (copy) others[plan->other_count++] = copy;
+    return copy != NULL;
+}
+
 /* ── What is taken ── */
 
 /* Targets, letters of either case alike: systems differ in whether they are; and what moves there,
@@ -240,6 +249,8 @@ static bool fill_folders(mv_plan *plan) {
             continue;
         for (size_t i = 0; i < plan->count && models < 2; i++)
             models += sfti_path_below(sft_span_cstr(plan->units[i].unit.path), folder, &rest);
+        for (size_t i = 0; i < plan->other_count && models < 2; i++)
+            models += sfti_path_below(sft_span_cstr(plan->others[i]), folder, &rest);
         if (models != 1) continue;
         cli_companion *item = sfti_arena_take(&plan->arena, sizeof *item);
         char *path = sfti_arena_copy(&plan->arena, folder.data, folder.len);

@@ -9,8 +9,9 @@
  *    its new place.
  *
  * Where a file can have one name only (FAT), step 3 renames it instead: there alone a crash can
- * leave a model in two places. What fails is taken back, from another file system by a copy. The journal of a run (journal.h) knows
- * all names before the first step, so that what a crash left can be put back too. */
+ * leave a model in two places. What fails is taken back, from another file system by a copy. The
+ * journal of a run (journal.h) knows all names before the first step, so that what a crash left can
+ * be put back too. */
 #ifndef CLI_MOVES_H
 #define CLI_MOVES_H
 
@@ -43,7 +44,7 @@ typedef struct cli_moves {
     size_t count, capacity;
     const char **emptied; /* folders that are removed when all files are out, the innermost first */
     size_t emptied_count, emptied_cap;
-    bool is_torn; /* after a failure that could not be taken back: some files are in their new place */
+    bool is_torn; /* after a failure that could not be taken back: some files have moved */
 } cli_moves;
 
 /* Do it, or nothing of it; where that fails, too, is_torn. *blame is the path that a failure is

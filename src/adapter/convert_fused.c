@@ -223,13 +223,17 @@ static sft_code scale_up_matrix(sfti_convert_run *run, sft_part *up, double fact
     sft_code code = sfti_lora_read(run->lora->set, tensor, 0, count, wide, run->err);
     for (uint64_t i = 0; !code && i < count; i++) wide[i] = (float)(wide[i] * factor);
     float most = 0;
-    sfti_put_u32(&most, sfti_floats_greatest(wide, count));
+    uint32_t bits = sfti_floats_greatest(wide, count);
+    sfti_put_u32(&most, bits);
     if (!code) code = sft_cast(SFT_F32, &most, up->spec.dtype, bytes, 1, NULL, NULL, run->err);
     if (!code) code = sft_cast(up->spec.dtype, bytes, SFT_F32, &most, 1, NULL, NULL, run->err);
-    if (!code && (sfti_get_u32(&most) & 0x7f800000) == 0x7f800000)
+    bool large = (sfti_get_u32(&most) & 0x7f800000) == 0x7f800000;
+    bool gone = bits > 0 && (sfti_get_u32(&most) & 0x7fffffff) == 0;
+    if (!code && (large || gone))
         return sfti_fail_tensor(run->err, SFT_CAST_VALUE, tensor->offset, tensor->name,
-                                "expected values that %s can hold, found larger ones when alphas "
-                                "are made equal", sft_dtype_describe(up->spec.dtype)->name);
+                                "expected values that %s can hold, found %s ones when alphas are "
+                                "made equal", sft_dtype_describe(up->spec.dtype)->name,
+                                large ? "larger" : "only smaller");
     sfti_floats_turn(wide, count);
     if (!code) code = sft_cast(SFT_F32, wide, up->spec.dtype, bytes, count, NULL, NULL, run->err);
     *source = sft_source_memory(bytes, (size_t)sfti_layout_bytes(&up->spec));

@@ -194,9 +194,10 @@ size_t sft_adapter_factors_blames(const sft_adapter_factors *f) { return f->blam
 
 /* ── Computing ── */
 
-/* Into the dtype, times a factor; false if it cannot hold a value. */
-static bool store_factor(float *values, uint64_t count, double factor, sft_dtype dtype, void *bytes,
-                         sft_error *err) {
+/* Into the dtype, times a factor; else what it cannot hold. */
+static const char *store_factor(float *values, uint64_t count, double factor, sft_dtype dtype,
+                                void *bytes, sft_error *err) {
+    static const char larger[] = "larger ones";
     uint8_t code_of[4];
     if (factor < 1 || factor > 1)
         for (uint64_t i = 0; i < count; i++) values[i] = (float)((double)values[i] * factor);
@@ -206,11 +207,13 @@ static bool store_factor(float *values, uint64_t count, double factor, sft_dtype
     sfti_floats_turn(&most, 1);
     if (bits >= 0x7f800000 || sft_cast(SFT_F32, &most, dtype, code_of, 1, NULL, NULL, err)
         || sft_cast(dtype, code_of, SFT_F32, &told, 1, NULL, NULL, err))
-        return false;
+        return larger;
     sfti_floats_turn(&told, 1);
+    if (bits > 0 && !(told > 0)) return "only smaller ones, which would all become 0";
     sfti_floats_turn(values, count);
-    return told - told <= 0
-        && !sft_cast(SFT_F32, values, dtype, bytes, count, NULL, NULL, err);
+    bool held = told - told <= 0
+             && !sft_cast(SFT_F32, values, dtype, bytes, count, NULL, NULL, err);
+    return held ? NULL : larger;
 }
 
 static void turn_factor(const sfti_matrix *m, float *into) {
@@ -270,11 +273,13 @@ static sft_code store_layer(sft_adapter_factors *f, sfti_workers *w, sfti_factor
         turn_factor(&found->down, other + ups);
         found->up.at = other, found->down.at = other + ups;
     }
-    if (!store_factor(found->up.at, ups, factor, layer->dtype, bytes + 4, err)
-        || !store_factor(found->down.at, downs, 1, layer->dtype, bytes + 4 + ups * width, err))
+    const char *why = store_factor(found->up.at, ups, factor, layer->dtype, bytes + 4, err);
+    if (!why)
+        why = store_factor(found->down.at, downs, 1, layer->dtype, bytes + 4 + ups * width, err);
+    if (why)
         return sfti_fail_tensor(err, SFT_CAST_VALUE, SFT_NO_OFFSET, layer->told.name,
-                                "expected factors that %s can hold, found larger ones",
-                                sft_dtype_describe(layer->dtype)->name);
+                                "expected factors that %s can hold, found %s",
+                                sft_dtype_describe(layer->dtype)->name, why);
     sfti_workers_lock(w);
     layer->begin = f->size;
     f->size += size;

@@ -516,6 +516,7 @@ def refused(folder):
     save(folder, "loha.safetensors", {UNET + ".hada_" + end: tensor(noise(2, *shape)) for end, shape in (
         ("w1_a", (8, 2)), ("w1_b", (2, 8)), ("w2_a", (8, 2)), ("w2_b", (2, 8)))})
     save(folder, "large.safetensors", lora(UNET, noise(1, 8, 2, by=1e6), noise(2, 2, 8, by=1e6), dtype="F32"))
+    save(folder, "tiny.safetensors", lora(UNET, noise(1, 8, 2, by=1e-9), noise(2, 2, 8, by=1e-9)))
     save(folder, "model.safetensors", {"a.weight": tensor(noise(1, 8, 8))})
     save(folder, "other.safetensors", {"a.weight": tensor(noise(1, 8, 9))})
     save(folder, "nanmodel.safetensors", {"a.weight": tensor(np.full((8, 8), np.nan))})
@@ -537,6 +538,7 @@ def refused(folder):
             (("stack", "loha.safetensors"), 1, "(simplify makes them)"),
             (("resize", "rank.safetensors", "--rank", "1"), 1, "without elements"),
             (("resize", "large.safetensors", "--rank", "1", "--dtype", "F16"), 1, "F16 can hold"),
+            (("resize", "tiny.safetensors", "--rank", "1", "--dtype", "F16"), 1, "all become 0"),
             (("resize", "model.safetensors", "--rank", "1"), 1, "expected an adapter"),
             (("extract", "model.safetensors", "other.safetensors", "--rank", "1"), 1, "another shape"),
             (("extract", "nanmodel.safetensors", "model.safetensors", "--rank", "1"), 1, "found NaN"),

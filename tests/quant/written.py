@@ -46,14 +46,14 @@ def save(path, tensors):
         file.write(struct.pack("<Q", len(text)) + text + b"".join(t[2] for t in tensors.values()))
 
 
-def source(prefix, dtype):
+def source(prefix, dtype, tiniest):
     draw, out = np.random.default_rng(len(prefix) + len(dtype)), {}
     for number, shape in enumerate(SHAPES):
         values = draw.normal(0, 0.02, shape).astype("f4")
         out["%sb.%d.weight" % (prefix, number)] = stored(values, dtype)
         out["%sb.%d.bias" % (prefix, number)] = stored(values[:, 0], dtype)
     odd = draw.normal(0, 0.02, (64, 128)).astype("f4")
-    zero, tiny, great, blocks = odd * 0, odd * np.float32(1e-38), odd * 1e30, odd.copy()
+    zero, tiny, great, blocks = odd * 0, odd * np.float32(tiniest), odd * 1e30, odd.copy()
     blocks[3:40] = 0
     blocks[:, 32:64] = 0
     small = odd.copy()
@@ -98,7 +98,7 @@ def unlike(variant, before, after):
 
 def there_and_back(folder, variant, prefix, dtype, also):
     path, out, back = (os.path.join(folder, n + ".safetensors") for n in ("in", "out", "back"))
-    tensors = source(prefix, dtype)
+    tensors = source(prefix, dtype, 1e-25 if variant[1].startswith("int8") else 1e-38)
     save(path, tensors)
     how = [*words(variant), "--only", "*.weight"]
     code, _, error = convert(path, "-o", out, *how)
@@ -245,6 +245,19 @@ def refused(folder, variant):
             bad.append("%s: exit %d %s" % (value, code, error))
         if os.path.exists(out):
             bad.append("%s: written" % value)
+            os.remove(out)
+    # magnitudes of which zeros alone would be left
+    draw = np.random.default_rng(2).normal(0, 1, (64, 128))
+    for dtype, most in (("F32", 1e-43), ("F32", 1e-32), ("BF16", 1e-32), ("F64", 1e-60)):
+        values = draw * most
+        save(path, {"l.a.weight": ("F64", [64, 128], values.astype("<f8").tobytes())
+                    if dtype == "F64" else stored(values, dtype)})
+        code, _, error = convert(path, "-o", out, *words(variant), "--only", "*.weight")
+        lost = most < 1e-40 or variant[1].startswith("int8")
+        if code != lost or (lost and ("l.a.weight" not in error or "tell from 0" not in error)):
+            bad.append("%s of %g: exit %d %s" % (dtype, most, code, error))
+        if os.path.exists(out):
+            bad += ["%s of %g: written" % (dtype, most)] if lost else []
             os.remove(out)
     return bad
 

@@ -359,7 +359,8 @@ sft_code convert_quantise(convert_run *run, sft_error *err) {
     code = plan_parts(&q, err);
     if (!code) code = write_parts(&q, err);
     bool chooses = err && err->hint == SFT_HINT_CHOOSE_TENSORS;
-    if (code == SFT_CAST_DTYPE && chooses) cli_hint(err, CLI_HINT_SPARE);
+    if (code == SFT_CAST_VALUE || (code == SFT_CAST_DTYPE && chooses))
+        cli_hint(err, CLI_HINT_SPARE);
     else if (code == SFT_CAST_DTYPE && q.plan == NULL && !set->from_quantised)
         cli_hint(err, CLI_HINT_FROM_QUANTISED);
     cli_parts_drop(&run->parts); /* whose sources go */

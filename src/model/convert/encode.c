@@ -141,6 +141,13 @@ static sft_code refuse_value(const sfti_encoder *e, uint64_t row, sft_error *err
     return SFT_CAST_VALUE;
 }
 
+sft_code sfti_encoded_lost(sft_span name, sft_error *err) {
+    sfti_fail_tensor(err, SFT_CAST_VALUE, SFT_NO_OFFSET, name,
+                     "expected magnitudes that the codes can tell from 0, found only smaller ones");
+    sfti_hint(err, SFT_HINT_NONE);
+    return SFT_CAST_VALUE;
+}
+
 /* Brings in `count` rows from `row` on, padded. */
 static sft_code read_rows(sfti_encoder *e, uint64_t row, uint64_t count, sft_error *err) {
     const sfti_encoded *m = e->matrix;
@@ -389,7 +396,8 @@ static sft_code make_codes(sfti_encoder *e, uint64_t row, uint64_t count, sft_er
         }
         encode_row(e, row + i, values, e->out + i * line);
     }
-    return code;
+    bool lost = m->counted == m->all_rows && m->power > 0 && m->error >= m->power;
+    return !code && lost ? sfti_encoded_lost(e->name, err) : code;
 }
 
 /* Scales of rows from `row` on, each of which has its own, in rows or in tiles of 128 rows: row

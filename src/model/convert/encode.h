@@ -75,9 +75,12 @@ typedef struct sfti_encoder {
 /* Begins another matrix. What the encoder had for the last one is forgotten. */
 void sfti_encoder_begin(sfti_encoder *e, const sfti_encoding *how, sfti_encoded *matrix,
                         sft_span name, const sft_source *source, uint64_t begin);
-/* Bytes [offset, offset + len) of part k. SFT_CAST_VALUE: a value is infinite or NaN. */
+/* Bytes [offset, offset + len) of part k. SFT_CAST_VALUE: a value is infinite or NaN, or zeros
+ * would be as near to the values as the codes are (not where `round` is set). */
 sft_code sfti_encoder_read(sfti_encoder *e, size_t k, uint64_t offset, uint8_t *into, size_t len,
                            sft_error *err);
 void sfti_encoder_end(sfti_encoder *e);
+/* The error of a matrix of whose values nothing is left. */
+sft_code sfti_encoded_lost(sft_span name, sft_error *err);
 
 #endif

@@ -69,7 +69,12 @@ static sft_code output_read(void *ctx, uint64_t offset, void *into, size_t len, 
         sfti_encoder_begin(&q->encoder, &q->how, &row->matrix,
                            sft_set_tensor_at(q->set, output->row)->name, row->values.source,
                            row->values.begin);
-    return sfti_encoder_read(&q->encoder, output->part, offset, into, len, err);
+    sft_code code = sfti_encoder_read(&q->encoder, output->part, offset, into, len, err);
+    const sfti_encoded *m = &row->matrix;
+    /* Values of F64 can be lost before they are F32. */
+    bool lost = m->counted == m->all_rows && !(m->power > 0)
+             && sft_conversion_lost(q->plain, output->row, SFT_LOSS_ZERO) > 0;
+    return !code && lost ? sfti_encoded_lost(q->encoder.name, err) : code;
 }
 
 static uint32_t output_mode(void *ctx) {

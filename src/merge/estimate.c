@@ -8,9 +8,11 @@
 
 #include <string.h>
 
-#define SOLVE_LEAST 1e-18 /* of a pivot's share of what it was */
-#define NOISE_SLACK 2     /* times the error that rounding explains */
+#define SOLVE_LEAST 1e-14 /* of a pivot's share of what it was */
+#define NOISE_SLACK 2     /* times the error that rounding explains; more where elements are few */
 #define SUMS_SLACK 1e-7
+#define SQUARES_LEAST 1e-280
+#define SQUARES_MOST 1e280
 
 /* Unknowns: shares of the differences of all models but the first to it, and of the first itself;
  * what is to be explained is the difference of the result to the first. */
@@ -18,14 +20,15 @@ typedef struct mix_sums {
     double *products; /* of all pairs of the unknowns and the result's difference, upper triangle */
     double noise;     /* squares of half a step of the result's dtype, over 3 */
     uint64_t elements;
-    size_t tensors;
+    size_t tensors, block;
 } mix_sums;
 
 typedef struct mix_run {
     const sfti_merge_rows *rows;
     const sfti_merge_plan *plan;
     size_t count;     /* unknowns */
-    mix_sums *sums;   /* of each block */
+    mix_sums *sums;   /* of each tensor */
+    size_t tensors;
     sft_span *names;
     size_t blocks;
     sfti_names table;
@@ -64,8 +67,17 @@ static double rounding_noise(const sfti_float_form *form, double value) {
     return step * step / 12;
 }
 
-/* x: the result first, then the models. */
-static void add_chunk(const mix_run *run, mix_sums *sums, sft_dtype dtype, uint64_t n) {
+/* Whether this is the sum of squares, which those of F64 may be too large or too small for. */
+static bool is_summed(double square, const double *x, uint64_t n) {
+    bool any = !(square > SQUARES_LEAST && square < SQUARES_MOST);
+    for (uint64_t i = 0; any && i < n; i++)
+        if (x[i] < 0 || x[i] > 0) return false;
+    return true;
+}
+
+/* x: the result first, then the models. false: of one, which *blame is, squares are no numbers. */
+static bool add_chunk(const mix_run *run, mix_sums *sums, sft_dtype dtype, uint64_t n,
+                      size_t *blame) {
     size_t k = run->count;
     const sfti_float_form *form = sfti_float_form_of(dtype);
     double products[(SFTI_MERGE_MODELS + 1) * (SFTI_MERGE_MODELS + 2) / 2], noise = 0;
@@ -78,9 +90,26 @@ static void add_chunk(const mix_run *run, mix_sums *sums, sft_dtype dtype, uint6
     for (size_t m = 0; m < k; m++) order[m] = run->x[m + 1];
     order[k] = run->x[0];
     sfti_merge_products(order, k + 1, 0, n, products);
+    for (size_t m = 0, at = 0; m <= k; at += k + 1 - m++) {
+        *blame = m < k ? m + 1 : 0;
+        if (!is_summed(products[at], order[m], n)) return false;
+    }
     for (size_t i = 0; i < (k + 1) * (k + 2) / 2; i++) sums->products[i] += products[i];
     sums->noise += noise;
     sums->elements += n;
+    return true;
+}
+
+/* The sums of a tensor to those of several, by how exact it is. */
+static void join_sums(const mix_sums *s, size_t pairs, mix_sums *plain, mix_sums *exact) {
+    double by = s->noise > 0 ? (double)s->elements / s->noise : 1;
+    for (size_t i = 0; i < pairs; i++) {
+        plain->products[i] += s->products[i];
+        exact->products[i] += s->products[i] * by;
+    }
+    plain->noise += s->noise;
+    plain->elements += s->elements;
+    plain->tensors += s->tensors;
 }
 
 static double entry_of(const mix_sums *s, size_t count, size_t i, size_t k) {
@@ -130,7 +159,7 @@ static double residual_of(const mix_sums *s, size_t count, const double *shares,
     if (!(elements > 0)) elements = 1;
     left = sfti_root(left > 0 ? left / elements : 0);
     /* and what rounding of the sums themselves leaves */
-    *fits = left <= NOISE_SLACK * sfti_root(s->noise / elements)
+    *fits = left <= NOISE_SLACK * (1 + 2 / sfti_root(elements)) * sfti_root(s->noise / elements)
                     + SUMS_SLACK * sfti_root(change / elements);
     return left;
 }
@@ -169,26 +198,31 @@ static sft_code sum_row(mix_run *run, const sfti_merge_row *row, mix_sums *sums,
             code = sfti_merge_read(&run->plan->models[m], row->of[m], at, n, run->raw, run->floats,
                                    run->x[m], err);
         }
-        if (!code) add_chunk(run, sums, result->dtype, n);
+        if (!code && !add_chunk(run, sums, result->dtype, n, blame)) {
+            code = sfti_fail_tensor(err, SFT_CAST_VALUE, result->offset, result->name,
+                                    "expected differences from 1e-140 to 1e140, or 0, found "
+                                    "others");
+            sfti_hint(err, SFT_HINT_NONE);
+        }
     }
     return code;
 }
 
-static sft_code find_block(mix_run *run, sfti_arena *arena, sft_span name, mix_sums **out,
+/* The sums of another tensor, of the block of that name. */
+static sft_code begin_sums(mix_run *run, sfti_arena *arena, sft_span name, mix_sums **out,
                            sft_error *err) {
     size_t pairs = (run->count + 1) * (run->count + 2) / 2;
     uint32_t at = sfti_names_find(&run->table, name);
+    double *products = sfti_arena_array(arena, pairs, sizeof *products);
+    if (!products) return sfti_fail_memory(err, pairs * sizeof *products);
+    memset(products, 0, pairs * sizeof *products);
     if (at == SFTI_NO_NAME) {
-        at = (uint32_t)run->blocks;
-        double *products = sfti_arena_array(arena, pairs, sizeof *products);
-        if (!products) return sfti_fail_memory(err, pairs * sizeof *products);
-        for (size_t i = 0; i < pairs; i++) products[i] = 0;
-        run->sums[at] = (mix_sums){ .products = products };
+        at = (uint32_t)run->blocks++;
         run->names[at] = name;
         (void)sfti_names_add(&run->table, name, at);
-        run->blocks++;
     }
-    *out = &run->sums[at];
+    *out = &run->sums[run->tensors++];
+    **out = (mix_sums){ .products = products, .block = at };
     return SFT_OK;
 }
 
@@ -208,47 +242,45 @@ static sft_code mixture_memory(mix_run *run, sfti_arena *arena, sft_error *err) 
     return fine ? SFT_OK : sfti_fail_memory(err, rows * sizeof *run->sums);
 }
 
-/* Blocks in the order of their first tensors; the last is of all: what is estimated of all counts
- * each block by how exact it is. */
+/* Blocks in the order of their first tensors; the last is of all. What is estimated fits if it fits
+ * each tensor: large ones would hide small ones. */
 static sft_code settle(mix_run *run, sfti_mixture *out, sft_error *err) {
-    size_t k = run->count, pairs = (k + 1) * (k + 2) / 2;
-    double *plain = sfti_arena_array(&out->arena, pairs, sizeof *plain);
-    double *exact = sfti_arena_array(&out->arena, pairs, sizeof *exact);
-    double shares[SFTI_MERGE_MODELS];
+    size_t k = run->count, pairs = (k + 1) * (k + 2) / 2, blocks = run->blocks + 1;
+    double *weights = sfti_arena_array(&out->arena, (uint64_t)blocks * k, sizeof *weights);
+    double *products = sfti_arena_array(&out->arena, (uint64_t)blocks * 2 * pairs,
+                                        sizeof *products);
+    double *shares = sfti_arena_array(&out->arena, (uint64_t)blocks * k, sizeof *shares);
+    mix_sums *sums = sfti_arena_array(&out->arena, (uint64_t)blocks * 2, sizeof *sums);
     bool unsure[SFTI_MERGE_MODELS], fits;
-    mix_sums all = { .products = plain }, weighed = { .products = exact };
-    out->blocks = sfti_arena_array(&out->arena, run->blocks + 1, sizeof *out->blocks);
-    if (!out->blocks || !plain || !exact)
-        return sfti_fail_memory(err, run->blocks * sizeof *out->blocks);
-    for (size_t i = 0; i < pairs; i++) plain[i] = exact[i] = 0;
-    for (size_t b = 0; b <= run->blocks; b++) {
-        const mix_sums *s = b < run->blocks ? &run->sums[b] : &all;
+    out->blocks = sfti_arena_array(&out->arena, blocks, sizeof *out->blocks);
+    if (!out->blocks || !weights || !products || !shares || !sums)
+        return sfti_fail_memory(err, blocks * pairs * sizeof *products);
+    memset(products, 0, blocks * pairs * 2 * sizeof *products);
+    for (size_t b = 0; b < 2 * blocks; b++)
+        sums[b] = (mix_sums){ .products = products + b * pairs };
+    for (size_t i = 0; i < run->tensors; i++) {
+        size_t b = run->sums[i].block;
+        join_sums(&run->sums[i], pairs, &sums[2 * b], &sums[2 * b + 1]);
+        join_sums(&run->sums[i], pairs, &sums[2 * blocks - 2], &sums[2 * blocks - 1]);
+    }
+    for (size_t b = 0; b < blocks; b++) {
         sft_mixture_block *block = &out->blocks[b];
-        *block = (sft_mixture_block){ .name = { NULL, 0 } };
-        double *weights = sfti_arena_array(&out->arena, k, sizeof *weights);
-        if (!weights) return sfti_fail_memory(err, k * sizeof *weights);
-        block->weights = weights;
-        solve_sums(b < run->blocks ? s : &weighed, k, shares, unsure);
-        settle_block(run, s, shares, unsure, weights, block);
+        *block = (sft_mixture_block){ .name = { NULL, 0 }, .weights = weights + b * k };
+        solve_sums(&sums[2 * b + 1], k, shares + b * k, unsure);
+        settle_block(run, &sums[2 * b], shares + b * k, unsure, weights + b * k, block);
         if (b == run->blocks) break;
         /* Names of the models end with them. */
         sft_span name = run->names[b];
         block->name = (sft_span){ sfti_arena_copy(&out->arena, name.data, name.len), name.len };
         if (!block->name.data) return sfti_fail_memory(err, name.len);
-        double by = s->noise > 0 ? (double)s->elements / s->noise : 1;
-        for (size_t i = 0; i < pairs; i++) {
-            plain[i] += s->products[i];
-            exact[i] += s->products[i] * by;
+    }
+    out->count = blocks;
+    for (size_t i = 0; i < run->tensors; i++)
+        for (size_t last = 0; last < 2; last++) {
+            size_t b = last ? run->blocks : run->sums[i].block;
+            (void)residual_of(&run->sums[i], k, shares + b * k, &fits);
+            out->blocks[b].fits = out->blocks[b].fits && fits;
         }
-        all.noise += s->noise;
-        all.elements += s->elements;
-        all.tensors += s->tensors;
-    }
-    out->count = run->blocks + 1;
-    for (size_t b = 0; b < run->blocks; b++) {
-        (void)residual_of(&run->sums[b], k, shares, &fits);
-        out->blocks[run->blocks].fits = out->blocks[run->blocks].fits && fits;
-    }
     return SFT_OK;
 }
 
@@ -283,7 +315,7 @@ sft_code sfti_mixture_new(const sfti_merge_model *result, const sfti_merge_model
             out->left_out++;
             continue;
         }
-        code = find_block(&run, &out->arena, mixture_block_of(row->spec.name), &sums, err);
+        code = begin_sums(&run, &out->arena, mixture_block_of(row->spec.name), &sums, err);
         if (!code) code = sum_row(&run, row, sums, blame, err);
         if (!code) code = sfti_job_tick(job, done, total, err);
     }

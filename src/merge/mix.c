@@ -198,11 +198,20 @@ static bool takes_differences(const sfti_merge_op *op) {
     return op->has_base && op->method->kind != SFTI_MERGE_SLERP && !alone;
 }
 
+static size_t product_count(const sfti_merge_op *op) {
+    size_t n = op->count + (op->has_base && !takes_differences(op));
+    return n * (n + 1) / 2;
+}
+
 static sft_code mix_factors(const sfti_merge_op *op, const double *sums, double *out,
                              sft_error *err) {
     mix_gram g = { sums, op->count + (op->has_base && op->method->kind == SFTI_MERGE_SLERP) };
     double other;
     sft_code code = SFT_OK;
+    for (size_t i = 0; needs_products(op) && i < product_count(op); i++)
+        if (!(sums[i] - sums[i] >= 0))
+            return sfti_fail_tensor(err, SFT_CAST_VALUE, SFT_NO_OFFSET, op->row->spec.name,
+                                    "expected values whose squares F64 can sum, found larger ones");
     switch ((sfti_merge_kind)op->method->kind) {
     case SFTI_MERGE_ADD:
         out[0] = 1;
@@ -232,11 +241,6 @@ static void subtract_base(const sfti_merge_op *op, const sfti_merge_work *work) 
     if (!takes_differences(op)) return;
     for (size_t e = op->method->kind == SFTI_MERGE_ADD; e < op->count; e++)
         sfti_merge_loops_best()->subtract(work->x[e], work->x[op->count], (size_t)work->count);
-}
-
-static size_t product_count(const sfti_merge_op *op) {
-    size_t n = op->count + (op->has_base && !takes_differences(op));
-    return n * (n + 1) / 2;
 }
 
 static sft_code add_products(const sfti_merge_op *op, sfti_merge_work *work, sft_error *err) {

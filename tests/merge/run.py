@@ -891,6 +891,39 @@ models:
 """
 
 
+def mixtures(folder):
+    """Which mixture: one changed tensor is not hidden by larger ones, few elements and values whose
+    squares leave F64 do not mislead."""
+    rng = np.random.default_rng(5)
+
+    def asked(result, *models):
+        paths = [os.path.join(folder, "x%d.safetensors" % i) for i in range(len(models) + 1)]
+        for path, tensors in zip(paths, (result, *models)):
+            write_plain(path, tensors)
+        return subprocess.run([*COMMAND, "diff", "--merge-of", *paths], capture_output=True, text=True,
+                              check=False)
+
+    sizes = {"h.0.w": (4096, 1.0), "h.0.b": (16, 1e-4), "out.w": (3, 1.0)}
+    values = [{n: rng.normal(size=count) * by for n, (count, by) in sizes.items()} for _ in range(3)]
+    plain = [{n: ("BF16", v.shape, words_of("BF16", v)) for n, v in m.items()} for m in values[:2]]
+    sums = {n: 0.25 * values_of(*plain[0][n][::2]) + 0.75 * values_of(*plain[1][n][::2])
+            for n in sizes}
+    sound = {n: ("BF16", v.shape, words_of("BF16", v)) for n, v in sums.items()}
+    done = asked(sound, *plain)
+    check(done.returncode == 0, "mixture", done.stdout + done.stderr)
+    other = dict(sound, **{"h.0.b": ("BF16", (16,), words_of("BF16", values[2]["h.0.b"]))})
+    done = asked(other, *plain)
+    check(done.returncode == 1, "mixture but for a small tensor", done.stdout)
+    few = [{"a": single(rng.normal(size=3))} for _ in range(4)]
+    done = asked({"a": single(sum(values_of(*m["a"][::2]) for m in few) / 4)}, *few)
+    check(done.returncode == 0, "mixture of more models than elements", done.stdout)
+    for by in (1e-170, 1e160):
+        far = [{"a": ("F64", (9,), (rng.normal(size=9) * by).tobytes())} for _ in range(3)]
+        done = asked(*far)
+        check(done.returncode and "expected differences" in done.stderr, "mixture of %g" % by,
+              done.stdout)
+
+
 def hostile(folder):
     out = os.path.join(folder, "never.safetensors")
     path = os.path.join(folder, "recipe.yml")
@@ -973,6 +1006,7 @@ def main():
             cancelled(folder)
             declared(folder)
             blocks(folder)
+            mixtures(folder)
             formulas(folder)
             vocabularies(folder)
             masks(folder)

@@ -110,6 +110,7 @@ typedef struct sfti_ds_entry { /* one key of `schema` */
     const uint64_t *shape;
     sft_span encoding, type; /* of a column; data NULL: FIXED, none */
     bool nullable, optional;
+    bool whole; /* dtype and shape are both there, null or not */
 } sfti_ds_entry;
 
 /* Errors as sft_dataset_check_schema. Memory is from the arena. */

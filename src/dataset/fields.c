@@ -134,10 +134,11 @@ static sft_code entry_optional(sfti_fields *r, void *out) {
     return entry_flag(r, &((sfti_ds_entry *)out)->optional);
 }
 
+enum { ENTRY_DTYPE, ENTRY_SHAPE };
 static const sfti_field entry_rows[] = {
+    [ENTRY_DTYPE] = { "dtype", SFTI_FIELD_TEXT_NULL, offsetof(sfti_ds_entry, dtype), false, NULL },
+    [ENTRY_SHAPE] = { "shape", SFTI_FIELD_TAKEN, 0, false, entry_shape },
     { "name", SFTI_FIELD_TEXT, offsetof(sfti_ds_entry, key), false, NULL },
-    { "dtype", SFTI_FIELD_TEXT_NULL, offsetof(sfti_ds_entry, dtype), false, NULL },
-    { "shape", SFTI_FIELD_TAKEN, 0, false, entry_shape },
     { "encoding", SFTI_FIELD_TEXT_NULL, offsetof(sfti_ds_entry, encoding), false, NULL },
     { "nullable", SFTI_FIELD_TAKEN, 0, false, entry_nullable },
     { "optional", SFTI_FIELD_TAKEN, 0, false, entry_optional },
@@ -145,8 +146,11 @@ static const sfti_field entry_rows[] = {
 };
 
 sft_code sfti_fields_entry(sfti_fields *r, sfti_ds_entry *out) {
+    uint64_t seen = 0;
     memset(out, 0, sizeof *out);
-    return sfti_fields_read(r, SFTI_FIELDS(entry_rows), out, NULL);
+    sft_code code = sfti_fields_read(r, SFTI_FIELDS(entry_rows), out, &seen);
+    out->whole = seen >> ENTRY_DTYPE & 1 && seen >> ENTRY_SHAPE & 1;
+    return code;
 }
 
 sft_code sfti_fields_column(sfti_fields *r, const sfti_ds_entry *entry, sfti_ds_column *out) {

@@ -166,6 +166,8 @@ static void verify_shard(verification *v, const sft_dataset_shard *s) {
     const sfti_ds_mask *mask = sfti_ds_mask_find(&v->m->masks, s->name);
     v->masked += mask != NULL;
     if (mask && sfti_ds_mask_check(mask, s, v->m->mode, &e)) sfti_verify_find(v, s->name, &e);
+    if (v->m->ours && v->opened_all)
+        verify_numbers(v, s->name, "first_sample", s->first_sample, v->samples);
     v->samples += s->samples;
     v->valid += s->valid_samples;
     v->shadowed += s->shadowed;

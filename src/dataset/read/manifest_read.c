@@ -181,7 +181,7 @@ static sft_code manifest_entry(sfti_fields *r, sfti_ds_manifest *m, const sfti_d
                                          sizeof *all);
     if (!all) return sfti_fail_memory(r->err, sizeof *all);
     m->entries = all;
-    if (!e->dtype.data || !e->shape)
+    if (!e->dtype.data || !e->shape) /* null */
         return sfti_fields_wrong(r, "dtype and shape before the '}'");
     all[m->entry_count++] = *e;
     return SFT_OK;
@@ -207,6 +207,7 @@ static sft_code manifest_entries(sfti_fields *r, sfti_ds_manifest *m,
         if (sfti_json_next(&r->json) != SFTI_JSON_OBJECT) return sfti_fields_wrong(r, "an object");
         sft_code code = sfti_fields_entry(r, &e);
         e.key = key;
+        if (!code && !e.whole) code = sfti_fields_wrong(r, "dtype and shape before the '}'");
         if (!code) code = put(r, m, &e);
         if (code) return code;
     }

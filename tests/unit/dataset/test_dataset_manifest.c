@@ -185,6 +185,8 @@ static void bad(void **state) {
         WITH("\"shards\":[],\"version\":18446744073709551616"),
         WITH("\"shards\":[],\"columns\":[]"),
         WITH("\"shards\":[],\"columns\":{\"a\":{\"dtype\":\"F33\",\"shape\":null}}"),
+        WITH("\"shards\":[],\"columns\":{\"a\":{\"dtype\":\"F32\"}}"),
+        WITH("\"shards\":[],\"columns\":{\"a\":{\"shape\":null}}"),
         WITH("\"shards\":[],\"schema\":{\"a\":{\"dtype\":\"F32\"}}"),
         WITH("\"shards\":[],\"schema\":{\"a\":{\"shape\":[]}}"),
         WITH("\"shards\":[],\"schema\":{\"a\":{\"dtype\":\"F32\",\"shape\":[-1]}}"),

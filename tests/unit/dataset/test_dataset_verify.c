@@ -98,6 +98,10 @@ static void wrong_numbers(void **state) {
           "columns: expected 2 by the manifest, found 1" },
         { "\"samples_count\":4", "\"samples_count\":5",
           "samples in its metadata: expected 5 by the manifest" },
+        { "\"first_sample\":4", "\"first_sample\":5",
+          "first_sample: expected 5 by the manifest, found 4" },
+        { "\"first_sample\":0", "\"first_sample\":9", /* another order of rows */
+          "first_sample: expected 9 by the manifest, found 4" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

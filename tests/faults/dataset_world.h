@@ -17,10 +17,8 @@
 
 /* ── One task ── */
 
+static const char *world_at = DS, *world_key = "v"; /* where a commit writes, and its column */
 static const uint64_t world_two[1] = { 2 };
-static const sfti_ds_column world_column = { .name = { "v", 1 }, .has_dtype = true,
-                                             .dtype = SFT_F32, .has_shape = true, .rank = 1,
-                                             .shape = world_two };
 
 static inline sft_code world_fill(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                                   sft_error *err) {
@@ -73,7 +71,7 @@ static inline sft_code world_file(const sft_storage *s, const char *stored, cons
     if (world_batch) {
         memcpy(rows, letters, count);
         source = (sft_source){ rows, &world_rows_source_vtable, 8 * count, NULL, false };
-        parts[0].spec = (sft_spec){ .name = sft_span_cstr("v"), .dtype = SFT_F32, .rank = 2,
+        parts[0].spec = (sft_spec){ .name = sft_span_cstr(world_key), .dtype = SFT_F32, .rank = 2,
                                     .shape = shape };
         count = 1;
     }
@@ -121,8 +119,11 @@ static inline sft_code world_task(sft_commit *c, const sft_storage *s, uint64_t 
     char name[SFTI_DATASET_NAME], stored[160], uuid[37];
     sfti_ds_job job;
     size_t count = strlen(letters);
+    const sfti_ds_column column = { .name = sft_span_cstr(world_key), .has_dtype = true,
+                                    .dtype = SFT_F32, .has_shape = true, .rank = 1,
+                                    .shape = world_two };
     sfti_ds_receipt r = { .partition = partition, .samples = count, .valid_samples = count,
-                          .tensors = world_batch ? 1 : count, .columns = &world_column,
+                          .tensors = world_batch ? 1 : count, .columns = &column,
                           .column_count = 1 };
     sft_code code = sfti_ds_job_parse(sft_commit_job(c), &job, err);
     if (!code) code = sfti_ds_uuid(uuid, err);
@@ -219,7 +220,7 @@ static inline sft_code world_run(const world_commit *w, sft_error *err) {
     open.alloc = &fault_alloc;
     sft_code code =
         sft_dataset_options_new(pairs, formed ? 5 : 4, &fault_alloc, &options, err);
-    if (!code) code = sft_storage_local(DS, false, &fault_alloc, &s, err);
+    if (!code) code = sft_storage_local(world_at, false, &fault_alloc, &s, err);
     if (!code) code = sft_commit_open(options, &s, NULL, &how, &c, err);
     if (!code) code = world_tasks(c, &s, w->letters, err);
     if (!code) code = sft_commit_prepare(c, NULL, err);
@@ -258,6 +259,35 @@ static inline sft_code world_delete(const char *letter, sft_error *err) {
     return code;
 }
 
+/* The values of a column to add, one for each row: a dataset of its own, with its name. */
+static inline sft_code world_values(const char *letters, sft_error *err) {
+    const char name[] = { letters[0], '\0' }, folder[] = { '/', letters[0], '\0' };
+    const world_commit values = { "fail batch", SFT_COMMIT_NEW, letters, false, false };
+    world_at = folder;
+    world_key = name;
+    sft_code code = world_run(&values, err);
+    world_at = DS;
+    world_key = "v";
+    return code;
+}
+
+static inline sft_code world_add(const char *letters, sft_error *err) {
+    const char folder[] = { '/', letters[0], '\0' };
+    sft_add_options how = SFT_ADD_OPTIONS_INIT;
+    sft_storage s = { .ctx = NULL }, values = { .ctx = NULL };
+    sft_buffer text = { .alloc = { NULL, NULL } };
+    sft_sink sink = sft_sink_memory(&text);
+    how.warn = world_warn;
+    sft_code code = sft_storage_local(DS, false, NULL, &s, err);
+    if (!code) code = sft_storage_local(folder, true, NULL, &values, err);
+    if (!code) code = sft_dataset_add_json(&s, &values, &how, DS, &sink, NULL, err);
+    sft_sink_abandon(&sink);
+    sft_buffer_free(&text);
+    sft_storage_close(&values);
+    sft_storage_close(&s);
+    return code;
+}
+
 /* ── The dataset afterwards ── */
 
 static inline sft_code world_letter(char *letters, size_t *used, char letter) {
@@ -290,7 +320,17 @@ static inline sft_code world_tensor(const sft_file *file, size_t i, sft_span mas
     return code;
 }
 
-/* Letters of the tensors that win, in the order of shards; "-" without a dataset or this version.
+/* Those of a file, less those of a mask. */
+static inline sft_code world_tensors(sft_file *file, sft_span mask, char *letters, size_t *used,
+                                     sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t k = 0; !code && k < sft_file_tensor_count(file); k++)
+        code = world_tensor(file, k, mask, letters, used, err);
+    sft_close(file);
+    return code;
+}
+
+/* Letters of the tensors that win, in the order of shards, those of added columns behind each; "-" without a dataset or this version.
  * NULL: damaged, see *why. */
 static inline const char *world_letters_at(uint64_t version, const char **why) {
     static char letters[64], message[600];
@@ -302,11 +342,17 @@ static inline const char *world_letters_at(uint64_t version, const char **why) {
     if (sft_storage_local(DS, true, NULL, &s, &err)) abort();
     sft_code code = sft_dataset_open_version(&s, version, 0, NULL, NULL, NULL, &d, &err);
     for (size_t i = 0; !code && i < sft_dataset_shard_count(d); i++) {
+        const sft_span mask = sft_dataset_shard_mask(d, i);
         sft_file *file = NULL;
+        size_t places = 0;
+        const sft_dataset_place *place = sft_dataset_shard_places(d, i, &places);
         code = sft_dataset_shard_open(d, i, NULL, &file, &err);
-        for (size_t k = 0; !code && k < sft_file_tensor_count(file); k++)
-            code = world_tensor(file, k, sft_dataset_shard_mask(d, i), letters, &used, &err);
-        sft_close(file);
+        if (!code) code = world_tensors(file, mask, letters, &used, &err);
+        for (; !code && places; places--, place++) {
+            if (!place->file) continue;
+            code = sft_dataset_place_open(d, place, NULL, &file, &err);
+            if (!code) code = world_tensors(file, mask, letters, &used, &err);
+        }
     }
     letters[used] = '\0';
     sft_dataset_close(d);

@@ -14,13 +14,15 @@
 typedef struct cut_scene {
     world_commit before, run;
     const char *old, *fresh;
-    const char *deleted, *deletes; /* a letter that is deleted before, or by the run itself */
+    const char *done, *does; /* before the run, or by it: a letter that is deleted, or, behind a
+                              * plus, those of a column that is added */
 } cut_scene;
 
 enum {
     CUT_NEW, CUT_APPEND, CUT_OVERWRITE, CUT_INDEXED, CUT_COMPACT, CUT_SEGMENTS, CUT_ADDED,
     CUT_MERGED, CUT_RENEWED, CUT_FORMED, CUT_DROPPED, CUT_SHED, CUT_DELETED, CUT_DELETED_TWICE,
-    CUT_FOLDED, CUT_AFTER, CUT_KINDS
+    CUT_FOLDED, CUT_AFTER,
+    CUT_WIDENED, CUT_WIDENED_TWICE, CUT_LACKING, CUT_JOINED, CUT_KINDS
 };
 #define CUT_NAMED 32 /* where there are no unnamed files */
 
@@ -59,12 +61,22 @@ static const cut_scene cuts[CUT_KINDS] = {
                      { NULL, SFT_COMMIT_NEW, NULL, false, false }, "ac", "ac", "b", NULL },
     [CUT_AFTER] = { { "fail", SFT_COMMIT_NEW, "ab|c", false, false },
                     { "fail", SFT_COMMIT_APPEND, "b", false, false }, "ac", "acb", "b", NULL },
+    [CUT_WIDENED] = { { "fail batch", SFT_COMMIT_NEW, "ab|c", false, false }, { 0 }, "abc",
+                      "abxycz", NULL, "+xyz" },
+    [CUT_WIDENED_TWICE] = { { "fail batch segments", SFT_COMMIT_NEW, "a|b", false, false }, { 0 },
+                            "apbq", "apxbqy", "+pq", "+xy" },
+    [CUT_LACKING] = { { "fail batch", SFT_COMMIT_NEW, "a|b", false, false },
+                      { "fail batch", SFT_COMMIT_APPEND, "c", false, false }, "axby", "axbyc",
+                      "+xy", NULL },
+    [CUT_JOINED] = { { "fail batch", SFT_COMMIT_NEW, "a|b", false, false },
+                     { NULL, SFT_COMMIT_NEW, NULL, false, false }, "axby", "abxy", "+xy", NULL },
     [CUT_FORMED] = { { "lastWin segments", SFT_COMMIT_NEW, "ab|bc", false, false },
                      { NULL, SFT_COMMIT_NEW, NULL, false, false }, "abc", "abc", NULL, NULL },
 };
 
 static bool cut_compacts(int way) {
-    return way == CUT_COMPACT || way == CUT_FORMED || way == CUT_SHED || way == CUT_FOLDED;
+    return way == CUT_COMPACT || way == CUT_FORMED || way == CUT_SHED || way == CUT_FOLDED ||
+           way == CUT_JOINED;
 }
 
 /* Whether the version before stays. */
@@ -72,13 +84,21 @@ static bool cut_keeps(int way) {
     return cuts[way].before.letters && way != CUT_DROPPED && way != CUT_SHED;
 }
 
+static bool is_column(const char *what) { return what && *what == '+'; }
+
+static sft_code change(const char *what, sft_error *err) {
+    return is_column(what) ? world_add(what + 1, err) : world_delete(what, err);
+}
+
 static void set_cut(const crash_scene *scene) {
     const world_commit *before = &cuts[scene->way % CUT_NAMED].before;
     sft_error err = SFT_ERROR_INIT;
     if (before->letters && world_run(before, &err))
         fail_msg("%s", err.message);
-    const char *deleted = cuts[scene->way % CUT_NAMED].deleted;
-    if (deleted && world_delete(deleted, &err)) fail_msg("%s", err.message);
+    const cut_scene *cut = &cuts[scene->way % CUT_NAMED];
+    if (is_column(cut->done) && world_values(cut->done + 1, &err)) fail_msg("%s", err.message);
+    if (cut->done && change(cut->done, &err)) fail_msg("%s", err.message);
+    if (is_column(cut->does) && world_values(cut->does + 1, &err)) fail_msg("%s", err.message);
     os_fake_no_unnamed(scene->way >= CUT_NAMED);
 }
 
@@ -99,16 +119,16 @@ static sft_code run_compact(bool drop, sft_error *err) {
 
 static sft_code run_cut(const crash_scene *scene, sft_error *err) {
     int way = scene->way % CUT_NAMED;
-    if (cuts[way].deletes) return world_delete(cuts[way].deletes, err);
+    if (cuts[way].does) return change(cuts[way].does, err);
     return cut_compacts(way) ? run_compact(!cut_keeps(way), err) : world_run(&cuts[way].run, err);
 }
 
 static void keep_nothing(const crash_scene *scene, bool after) { (void)scene, (void)after; }
 
-static bool is_compact(bool deleted) {
+static bool is_compact(bool third) {
     size_t len;
     const char *text = os_fake_file(DS "/dataset_manifest.json", &len);
-    return text && memmem(text, len, deleted ? "\"version\":3," : "\"version\":2,", 12) != NULL;
+    return text && memmem(text, len, third ? "\"version\":3," : "\"version\":2,", 12) != NULL;
 }
 
 static const char *judge_cut(const crash_scene *scene, bool done) {
@@ -117,11 +137,11 @@ static const char *judge_cut(const crash_scene *scene, bool done) {
     if (!letters) return why;
     bool fresh = strcmp(letters, cut->fresh) == 0;
     if (done && !fresh) return "was committed, and is not there";
-    if (done && cut_compacts(scene->way % CUT_NAMED) && !is_compact(cut->deleted != NULL))
+    if (done && cut_compacts(scene->way % CUT_NAMED) && !is_compact(cut->done != NULL))
         return "was not compacted";
     if (!fresh && strcmp(letters, cut->old) != 0) return "neither the old nor the new dataset";
     if (cut_keeps(scene->way % CUT_NAMED)) { /* in force or kept, at any moment */
-        letters = world_letters_at(cut->deleted ? 2 : 1, &why);
+        letters = world_letters_at(cut->done ? 2 : 1, &why);
         if (!letters || strcmp(letters, cut->old) != 0) return "the old version is not there";
         letters = cut->old;
     }
@@ -144,10 +164,11 @@ static const crash_scene scenes[] = {
     SCENE(CUT_COMPACT), SCENE(CUT_SEGMENTS), SCENE(CUT_ADDED), SCENE(CUT_MERGED),
     SCENE(CUT_RENEWED), SCENE(CUT_FORMED), SCENE(CUT_DROPPED), SCENE(CUT_SHED),
     SCENE(CUT_DELETED), SCENE(CUT_DELETED_TWICE), SCENE(CUT_FOLDED), SCENE(CUT_AFTER),
+    SCENE(CUT_WIDENED), SCENE(CUT_WIDENED_TWICE), SCENE(CUT_LACKING), SCENE(CUT_JOINED),
     NAMED(CUT_NEW), NAMED(CUT_APPEND), NAMED(CUT_OVERWRITE),
     NAMED(CUT_INDEXED), NAMED(CUT_COMPACT), NAMED(CUT_SEGMENTS), NAMED(CUT_ADDED),
     NAMED(CUT_MERGED), NAMED(CUT_RENEWED), NAMED(CUT_FORMED), NAMED(CUT_DROPPED),
-    NAMED(CUT_DELETED_TWICE),
+    NAMED(CUT_DELETED_TWICE), NAMED(CUT_WIDENED), NAMED(CUT_WIDENED_TWICE),
 };
 #define CUT_SCENES (sizeof scenes / sizeof *scenes)
 

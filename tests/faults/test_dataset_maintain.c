@@ -89,6 +89,35 @@ static const char *judge_deleted(const fault_scene *scene, const fault_seen *see
     return world_verify(false);
 }
 
+static void set_batches(const fault_scene *scene) {
+    const world_commit first = { "fail batch", SFT_COMMIT_NEW, "ab|c", false, false };
+    sft_error err = SFT_ERROR_INIT;
+    (void)scene;
+    if (world_run(&first, &err) || world_values("xyz", &err)) fail_msg("%s", err.message);
+}
+
+static void set_wide(const fault_scene *scene) {
+    sft_error err = SFT_ERROR_INIT;
+    set_batches(scene);
+    if (world_add("xyz", &err)) fail_msg("%s", err.message);
+}
+
+/* The same, but for the column that was added or not. */
+static const char *judge_added(const fault_scene *scene, const fault_seen *seen, bool lasting) {
+    const char *why, *letters;
+    (void)seen, (void)lasting;
+    os_fake_heal();
+    letters = world_letters(&why);
+    if (!letters) return why;
+    if (strcmp(letters, "abxycz") != 0 && (scene->set == set_wide || strcmp(letters, "abc") != 0))
+        return letters;
+    return world_verify(false);
+}
+
+#define ADDED(words, how, changes) { .command = true, .line = "safetensors " words, \
+                                     .run = run_line, .set = how, .after = judge_added, \
+                                     .writes = changes, .believes = true }
+
 #define DELETES(words, how) { .command = true, .line = "safetensors " words, .run = run_line, \
                               .set = how, .after = judge_deleted, .writes = true, \
                               .believes = true }
@@ -117,6 +146,10 @@ static const fault_scene scenes[] = {
     LINE("dataset delete --key b --dry-run " DS, false),
     DELETES("dataset delete --key b " DS, set_dataset),
     DELETES("dataset delete --key b --no-sync --json " DS, set_segments),
+    ADDED("dataset add-column --from /x " DS, set_batches, true),
+    ADDED("dataset add-column --from /x --no-sync --json " DS, set_batches, true),
+    ADDED("dataset verify --deep " DS, set_wide, false),
+    ADDED("dataset compact " DS, set_wide, true),
     SEGMENTS("dataset verify " DS, false),
     SEGMENTS("dataset gc --grace 0 --delete " DS, true),
     SEGMENTS("dataset compact --target 1MB " DS, true),

@@ -150,9 +150,10 @@ typedef struct node_shard {
     const sft_file *file;
     const sfti_ds_place *place; /* whose file it is */
     size_t shard, used;
+    bool starved; /* memory ran out: what was not found may be there */
 } node_shard;
 
-/* NULL when there is none of that name. */
+/* NULL when there is none of that name, or no memory. */
 static const sft_tensor *shard_find(node_shard *s, sft_span name, sfti_ds_part part) {
     sfti_arena work = { .alloc = s->r->c->alloc };
     const sft_span suffix = sft_span_cstr(sfti_ds_part_suffix(part));
@@ -161,6 +162,7 @@ static const sft_tensor *shard_find(node_shard *s, sft_span name, sfti_ds_part p
         text ? sft_file_find(s->file, (sft_span){ text, name.len + suffix.len }) : NULL;
     sfti_arena_free(&work);
     s->used += t != NULL;
+    s->starved = s->starved || !text;
     return t;
 }
 
@@ -176,11 +178,12 @@ static bool shard_ends(node_part *p, const sft_tensor *t) {
 }
 
 /* The shape of a row, kept longer than the file. */
-static bool shard_shape(const node_shard *s, node_part *p, const uint64_t *shape, uint32_t rank) {
+static bool shard_shape(node_shard *s, node_part *p, const uint64_t *shape, uint32_t rank) {
     uint64_t *copy = sfti_arena_array(s->r->arena, rank, sizeof *copy);
     if (copy && rank) memcpy(copy, shape, rank * sizeof *copy);
     p->rank = rank;
     p->shape = copy;
+    s->starved = s->starved || !copy;
     return copy != NULL;
 }
 
@@ -287,7 +290,8 @@ static sft_code node_shard_open(sfti_compact_rows *r, size_t shard) {
         s.used = 0;
         bool good = code || shard_node(&s, i, &code);
         if (s.file == file) used += s.used;
-        if (!code && !good) code = sfti_node_wrong(r, shard, r->nodes[i].name);
+        if (!code && s.starved) code = sfti_fail_memory(c->err, r->nodes[i].name.len);
+        else if (!code && !good) code = sfti_node_wrong(r, shard, r->nodes[i].name);
     }
     if (!code && r->whole && used != sft_file_tensor_count(file))
         code = sfti_node_wrong(r, shard, r->nodes[0].name);

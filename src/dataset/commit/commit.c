@@ -277,6 +277,8 @@ static bool prepare_repeated(const sft_commit *c) {
 }
 
 static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) {
+    sfti_ds_merge_close(c->merge);
+    c->merge = NULL;
     sfti_arena_free(&c->work);
     c->work = (sfti_arena){ .alloc = c->alloc };
     c->shard_count = 0;
@@ -371,6 +373,7 @@ void sft_commit_close(sft_commit *c) {
     sft_allocator alloc = c->alloc;
     sfti_ds_guard_drop(&c->swap);
     sfti_ds_segments_free(&c->segments);
+    sfti_ds_merge_close(c->merge);
     sfti_arena_free(&c->work);
     sfti_arena_free(&c->arena);
     sft_buffer_free(&c->text);

@@ -57,6 +57,7 @@ struct sft_commit {
     commit_shard *shards; /* in order of precedence */
     size_t shard_count;
     sfti_ds_source *sources; /* the same, for the merge */
+    sfti_ds_merge *merge; /* of them, for the index; NULL: none, or the index has taken it */
     bool indexed, shadowing, wide; /* wide: a dimension needs 64 bits */
     bool apart; /* the existing shards stay in their segments: `shards` has the new ones only */
     size_t keep; /* segments of the base that are also the next manifest's */

@@ -236,9 +236,13 @@ sft_code sft_commit_index(sft_commit *c, struct ArrowArrayStream *out, sft_error
     memset(s, 0, sizeof *s);
     s->alloc = c->alloc;
     s->c = c;
-    sft_code code = sfti_ds_merge_open(c->storage, c->sources, c->shard_count, NULL, &c->alloc,
-                                       NULL, &s->merge, err);
+    s->merge = c->merge; /* prepare has looked at the headers */
+    c->merge = NULL;
+    sft_code code = s->merge ? sfti_ds_merge_rewind(s->merge, err)
+                             : sfti_ds_merge_open(c->storage, c->sources, c->shard_count, NULL,
+                                                  &c->alloc, NULL, &s->merge, err);
     if (code) {
+        sfti_ds_merge_close(s->merge);
         sfti_release(&c->alloc, s, sizeof *s);
         return code;
     }

@@ -75,10 +75,11 @@ sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
         }
         if (!code) code = sfti_ds_merge_next(n.merge, &row, err);
     }
-    sfti_ds_merge_close(n.merge);
+    c->indexed = c->indexed || c->shadowing;
+    if (!code && c->indexed) c->merge = n.merge;
+    else sfti_ds_merge_close(n.merge);
     c->next.has_schema = n.keys <= SFTI_SCHEMA_MOST && !c->next.segmented;
     if (!c->next.has_schema) c->next.entry_count = 0;
-    c->indexed = c->indexed || c->shadowing;
     return code;
 }
 

@@ -20,8 +20,8 @@
  * descriptors. */
 typedef struct merge_run {
     uint32_t source;
-    uint64_t at, end; /* next byte of the file to read; end of the run */
-    uint64_t data;    /* offset of the file's tensors */
+    uint64_t begin, at, end; /* of the run; at: next byte of the file to read */
+    uint64_t data; /* offset of the file's tensors */
     char *window;
     size_t cap, used, done; /* used, done: bytes in the window, and consumed */
     sft_file *file;          /* in memory */
@@ -60,6 +60,8 @@ static const char *merge_gap(const char *at, const char *end) {
 
 /* "key":{…} in the window; NULL when it does not end there. *key is as spelled. */
 static const char *merge_entry(merge_run *run, sft_span *key, bool *escaped) {
+    static const sft_span dtype = { "dtype", 5 }, shape = { "shape", 5 },
+                          offsets = { "data_offsets", 12 };
     const char *end = run->window + run->used;
     sfti_lex lex = { 0 };
     lex.at = merge_gap(run->window + run->done, end);
@@ -79,17 +81,17 @@ static const char *merge_entry(merge_run *run, sft_span *key, bool *escaped) {
     while (good && sfti_json_next(&json) == SFTI_JSON_KEY) {
         sft_span key = json.text;
         sfti_json_type type = sfti_json_next(&json);
-        if (sft_span_equal(key, sft_span_cstr("dtype"))) {
+        if (sft_span_equal(key, dtype)) {
             good = type == SFTI_JSON_STRING && !json.escaped &&
                    sft_dtype_parse(json.text, &row->dtype);
-        } else if (sft_span_equal(key, sft_span_cstr("shape"))) {
+        } else if (sft_span_equal(key, shape)) {
             row->rank = 0;
             row->shape = run->shape;
             while (type == SFTI_JSON_ARRAY && sfti_json_next(&json) == SFTI_JSON_UINT &&
                    row->rank < SFT_MAX_RANK)
                 run->shape[row->rank++] = json.value;
             good = type == SFTI_JSON_ARRAY && json.type == SFTI_JSON_ARRAY_END;
-        } else if (sft_span_equal(key, sft_span_cstr("data_offsets"))) {
+        } else if (sft_span_equal(key, offsets)) {
             good = type == SFTI_JSON_ARRAY && sfti_json_next(&json) == SFTI_JSON_UINT &&
                    sfti_add(run->data, json.value, &row->begin) &&
                    sfti_json_next(&json) == SFTI_JSON_UINT &&
@@ -195,7 +197,7 @@ static sft_code run_text(sfti_ds_merge *m, uint32_t source, uint64_t data, uint6
                          uint64_t end, sft_error *err) {
     merge_run *run = run_new(m, source, data);
     if (!run) return sfti_fail_memory(err, sizeof *run);
-    run->at = begin;
+    run->begin = begin;
     run->end = end;
     uint64_t window = WINDOWS / m->source_count;
     if (window > WINDOW) window = WINDOW;
@@ -242,6 +244,32 @@ static void layout_key(const sft_file *file, const sfti_json *json, size_t i, sf
     *last = t->name;
 }
 
+/* By where the names stand in the text; false: some do not stand there as they are. */
+static bool layout_names(const sft_file *file, sft_span mark, merge_layout *look) {
+    const sft_span text = sft_file_header(file);
+    const uintptr_t begin = (uintptr_t)text.data;
+    uintptr_t last = (uintptr_t)mark.data;
+    sft_span before = { NULL, 0 };
+    size_t end = text.len;
+    look->runs = 0;
+    look->streams = true;
+    if (last < begin || last - begin >= text.len) return false;
+    for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
+        const sft_span name = sft_file_tensor_at(file, i)->name;
+        const uintptr_t at = (uintptr_t)name.data;
+        if (at <= last || at - begin >= text.len) return false;
+        if (i == 0 || sfti_bytes_compare(before, name) >= 0) {
+            if (look->runs == RUNS_MOST) return false;
+            look->begin[look->runs++] = at - begin - 1; /* the quote */
+        }
+        last = at;
+        before = name;
+    }
+    while (end && text.data[end - 1] != '}') end--;
+    look->begin[look->runs] = end - 1;
+    return end > 0;
+}
+
 /* Finds the runs of ascending keys. Only our own headers can be read in windows: metadata first,
  * then the entries in the order of their data. */
 static void layout_runs(const sft_file *file, merge_layout *look) {
@@ -249,6 +277,8 @@ static void layout_runs(const sft_file *file, merge_layout *look) {
     sfti_json json;
     size_t i = 0;
     look->streams = sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark);
+    if (!look->streams || layout_names(file, mark, look)) return;
+    look->runs = 0;
     sfti_json_begin(&json, text.data, text.len);
     sfti_json_next(&json);
     while (look->streams && sfti_json_next(&json) == SFTI_JSON_KEY) {
@@ -372,8 +402,16 @@ static sft_code merge_begin(sfti_ds_merge *m, sft_error *err) {
     m->group = m->heap + m->run_count;
     m->passed = sfti_take(&m->alloc, (m->source_count + 1) * sizeof *m->passed);
     if (!m->passed) return sfti_fail_memory(err, m->source_count * sizeof *m->passed);
+    return sfti_ds_merge_rewind(m, err);
+}
+
+sft_code sfti_ds_merge_rewind(sfti_ds_merge *m, sft_error *err) {
+    m->heap_count = m->group_count = m->group_next = 0;
     memset(m->passed, 0, (m->source_count + 1) * sizeof *m->passed);
     for (size_t i = 0; i < m->run_count; i++) {
+        merge_run *run = &m->runs[i];
+        run->at = run->begin;
+        run->used = run->done = run->next = 0;
         sft_code code = merge_advance(m, (uint32_t)i, err);
         if (code) return code;
     }

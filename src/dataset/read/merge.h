@@ -35,6 +35,8 @@ sft_code sfti_ds_merge_open(const sft_storage *storage, const sfti_ds_source *so
                             sft_error *err);
 /* *row NULL at the end. */
 sft_code sfti_ds_merge_next(sfti_ds_merge *merge, const sfti_ds_row **row, sft_error *err);
+/* Begin again with the first row; headers are not looked at before, as opening does. */
+sft_code sfti_ds_merge_rewind(sfti_ds_merge *merge, sft_error *err);
 /* The next source that has the key of the row that the last call gave; UINT32_MAX: none. */
 uint32_t sfti_ds_merge_after(const sfti_ds_merge *merge, const sfti_ds_row *row);
 void sfti_ds_merge_close(sfti_ds_merge *merge);

@@ -169,8 +169,9 @@ def test_overwrite_of_an_indexed_dataset_without_index(spark, out):
     """The connector's then reads as empty."""
     write(frames.frame(spark), out, batch_size=50, columns="x", generate_index=True)
     write(frames.frame(spark, 10), out, batch_size=50, columns="x")
-    assert read(spark, out).count() == 4
-    assert sum(len(frames.array(row["x"])) for row in read(spark, out).collect()) == 10
+    back = read(spark, out, inferSchema=True)
+    assert back.count() == 4
+    assert sum(len(frames.array(row["x"])) for row in back.collect()) == 10
 
 
 def test_a_comma_is_part_of_a_path(spark, tmp_path):
@@ -211,7 +212,7 @@ def test_truncation_as_the_connector_does(spark, out, dtype):
     values = np.random.default_rng(8).uniform(-10, 10, (20, 64)).astype(np.float32)
     values[np.abs(values) < 2 ** -14] = 1
     write(floats(spark, values), out, batch_size=20, dtype=dtype, rounding="truncate")
-    row = read(spark, out).collect()[0]["x"]
+    row = read(spark, out, inferSchema=True).collect()[0]["x"]
     got = np.frombuffer(row["data"], np.uint16).reshape(20, 64)
     assert np.array_equal(got, truncated(values, dtype))
 
@@ -225,7 +226,7 @@ def test_bit_for_bit(spark, out):
     write(df, out, batch_size=4)
     holding.whole(out)
     assert np.array_equal(holding.stacked(out)["t"].view(np.uint32), bits)
-    row = read(spark, out).collect()[0]["t"]
+    row = read(spark, out, inferSchema=True).collect()[0]["t"]
     assert bytes(row["data"]) == bits.tobytes() and list(row["shape"]) == [4, 256]
 
 
@@ -255,7 +256,8 @@ def test_st_to_array_round_trip(spark, out, dtype):
     lss.register(spark)
     df = spark.sql("select arr_to_st(array(0f, 1f, 2f, 3f, 4f, 5f), array(2, 3), '%s') t" % dtype)
     write(df, out, batch_size=1)
-    back = read(spark, out).selectExpr("st_to_array(t) v", "t.shape s").collect()[0]
+    rows = read(spark, out, inferSchema=True).selectExpr("st_to_array(t) v", "t.shape s")
+    back = rows.collect()[0]
     assert list(back["v"]) == [0, 1, 2, 3, 4, 5] and list(back["s"]) == [1, 2, 3]
 
 
@@ -307,13 +309,13 @@ def test_skewed_partitions(spark, out):
 
 def test_reading_back_a_batch(spark, out):
     write(frames.frame(spark, 10, 1), out, batch_size=10, dtype="F32", columns="x")
-    rows = read(spark, out).collect()
+    rows = read(spark, out, inferSchema=True).collect()
     assert len(rows) == 1 and np.array_equal(frames.array(rows[0]["x"]), frames.xs(10))
 
 
 def test_reading_back_keys(spark, out):
     write(frames.frame(spark, 10, 2), out, name_col="name", dtype="F32", columns="x")
-    rows = read(spark, out).collect()
+    rows = read(spark, out, inferSchema=True).collect()
     assert len(rows) == 2 and sorted(rows[0].asDict()) == sorted("row%d__x" % i for i in range(10))
     for i in range(10):
         found = [row["row%d__x" % i] for row in rows if row["row%d__x" % i] is not None]
@@ -393,7 +395,7 @@ def test_structs_of_each_dtype(spark, out, dtype):
     write(df, out, batch_size=1)
     told = holding.whole(out)
     assert told["columns"]["t"] == {"dtype": dtype, "shape": [2, 3]} and len(told["shards"]) == 1
-    row = read(spark, out).collect()[0]["t"]
+    row = read(spark, out, inferSchema=True).collect()[0]["t"]
     assert bytes(row["data"]) == data and row["dtype"] == dtype
 
 
@@ -564,7 +566,7 @@ def saved(path, tensors):
 
 def test_inference_from_a_file(spark, out):
     name = saved(out, {"b": np.zeros((2, 2), np.float32), "a": np.ones(3, np.int64)})
-    df = read(spark, name)
+    df = read(spark, name, inferSchema=True)
     assert df.columns == ["a", "b"]
     parts = [(part.name, part.dataType.simpleString(), part.nullable)
              for part in df.schema["a"].dataType]
@@ -580,7 +582,7 @@ def test_a_folder_without_manifest(spark, out):
     saved(out, {"a": np.arange(3, dtype=np.float32)})
     with pytest.raises(Exception, match="expected dataset_manifest.json in the folder.*"
                                         "use_manifest=False"):
-        read(spark, out).collect()
+        read(spark, out, inferSchema=True).collect()
     rows = read(spark, out, use_manifest=False).collect()
     assert frames.array(rows[0]["a"]).tolist() == [0, 1, 2]
 
@@ -589,7 +591,8 @@ def test_values_by_st_to_array(spark, out):
     lss.register(spark)
     values = np.random.default_rng(3).standard_normal(1000).astype(np.float32)
     name = saved(out, {"a": values})
-    got = read(spark, name).selectExpr("st_to_array(a) v").collect()[0]["v"]
+    rows = read(spark, name, inferSchema=True).selectExpr("st_to_array(a) v")
+    got = rows.collect()[0]["v"]
     assert np.array_equal(np.array(got, np.float32), values)
 
 
@@ -598,5 +601,5 @@ def test_bf16_bytes_stay(spark, out):
     lss.register(spark)
     write(spark.createDataFrame([({"data": data, "shape": [32], "dtype": "BF16"},)],
                                 "t %s" % TENSOR), out, batch_size=1)
-    row = read(spark, out).collect()[0]["t"]
+    row = read(spark, out, inferSchema=True).collect()[0]["t"]
     assert bytes(row["data"]) == data and row["dtype"] == "BF16"

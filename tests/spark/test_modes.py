@@ -55,7 +55,7 @@ def test_segments(spark, out):
     assert dataset.verify(out, deep=True)["ok"] and dataset.gc(out, grace=0)["garbage"] == []
     rows = read(spark, out, layout="samples").collect()
     assert sorted(int(frames.array(row["n"])) for row in rows) == frames.ns(150).tolist()
-    assert len(read(spark, out).collect()) == 18 and lss.count(out) == 150
+    assert len(read(spark, out, layout="files").collect()) == 18 and lss.count(out) == 150
     assert read(spark, out, layout="tensors", data=False).count() == 36
     write(frame(spark, 4, 1, 150), out, "append", manifest="whole", **options)
     assert holding.whole(out)["total_samples"] == 154
@@ -64,7 +64,7 @@ def test_segments(spark, out):
 def test_segments_of_keys(spark, out):
     write(frame(spark, 8), out, name_col="name", columns="x", manifest="segments")
     assert "schema" not in holding.manifest(out)
-    rows = read(spark, out).collect()
+    rows = read(spark, out, layout="files").collect()
     assert len(rows) == 4 and sorted(rows[0].asDict()) == ["row%d__x" % i for i in range(8)]
     assert read(spark, out, layout="tensors", keys="row3__x").count() == 1
 
@@ -141,17 +141,27 @@ def test_other_modes_are_refused(spark, out):
 
 def test_files_layout(spark, out):
     write(frame(spark), out, batch_size=10, columns="x,n")
-    rows = read(spark, out).collect()
+    rows = read(spark, out, layout="files").collect()
     assert len(rows) == 12 and sorted(rows[0].asDict()) == ["n", "x"]
     parts = sorted((frames.array(row["x"]) for row in rows), key=lambda part: part[0, 0])
     assert np.array_equal(np.concatenate(parts), frames.xs())
     assert {row["n"]["dtype"] for row in rows} == {"I64"}
 
 
+def test_rows_unless_shards_are_asked_for(spark, out):
+    write(frame(spark), out, batch_size=10, columns="x,n")
+    assert read(spark, out).count() == 100
+    assert read(spark, out, inferSchema=True).count() == 12
+    spark.sql("create or replace temp view rows using safetensors options (path '%s')" % out) \
+        if frames.SOURCES else read(spark, out).createOrReplaceTempView("rows")
+    assert spark.sql("select count(*) from rows").collect()[0][0] == 100
+    assert lss.read(spark, out, schema="n %s" % frames.TENSOR).count() == 12
+
+
 def test_files_layout_of_keys_has_all_shards(spark, out):
     """A key is null where a shard has it not; none is forgotten."""
     write(frame(spark, 8), out, name_col="name", columns="x")
-    rows = read(spark, out).collect()
+    rows = read(spark, out, layout="files").collect()
     assert len(rows) == 4 and sorted(rows[0].asDict()) == ["row%d__x" % i for i in range(8)]
     for i in range(8):
         there = [row["row%d__x" % i] for row in rows if row["row%d__x" % i] is not None]
@@ -295,8 +305,8 @@ def test_the_schema_is_inferred_unless_it_is_given(spark, out):
 @pytest.mark.local
 def test_few_tasks_for_small_shards_and_several_for_large(spark, out):
     write(frame(spark, 40, 1, width=65536), out, batch_size=20, columns="x")  # 5 MB each
-    assert read(spark, out).rdd.getNumPartitions() == 1
-    assert read(spark, out, partition_mb=4).rdd.getNumPartitions() == 2
+    assert read(spark, out, layout="files").rdd.getNumPartitions() == 1
+    assert read(spark, out, layout="files", partition_mb=4).rdd.getNumPartitions() == 2
     samples = read(spark, out, layout="samples", partition_mb=1, **{"as": "array"})
     assert 10 <= samples.rdd.getNumPartitions() <= 12
     assert sorted(row.x[0] for row in samples.collect()) == [65536.0 * i for i in range(40)]
@@ -305,7 +315,7 @@ def test_few_tasks_for_small_shards_and_several_for_large(spark, out):
 def test_counts(spark, out):
     """Spark's count asks for no column at all."""
     write(frame(spark), out, batch_size=30, columns="x,n", generate_index=True)
-    assert read(spark, out).count() == 4
+    assert read(spark, out, layout="files").count() == 4
     assert read(spark, out, layout="samples").count() == 100
     assert read(spark, out, layout="tensors").count() == 8
     assert lss.count(out) == 100
@@ -314,7 +324,7 @@ def test_counts(spark, out):
 @pytest.mark.local
 def test_projections_and_filters(spark, out):
     write(frame(spark), out, batch_size=30, columns="x,n")
-    df = read(spark, out)
+    df = read(spark, out, layout="files")
     assert {tuple(row[0]) for row in df.select("x.shape").collect()} == {(25, 4)}
     assert {row[0] for row in df.select("n.dtype").collect()} == {"I64"}
     tensors = read(spark, out, layout="tensors")
@@ -354,7 +364,7 @@ def test_only_what_the_manifest_names(spark, out):
     for other in (strange, "model.safetensors"):
         with open(os.path.join(out, other), "wb") as file:
             file.write(data)
-    assert read(spark, out).count() == 2
+    assert read(spark, out, layout="files").count() == 2
     assert read(spark, out, layout="samples").count() == 20
     dataset.gc(out, delete=True, grace=0)
     assert "model.safetensors" in os.listdir(out) and strange not in os.listdir(out)
@@ -366,7 +376,7 @@ def test_a_missing_shard_is_named(spark, out):
     name = holding.shards(out)[1]
     os.remove(os.path.join(out, name))
     with pytest.raises(Exception, match=name):
-        read(spark, out).collect()
+        read(spark, out, layout="files").collect()
 
 
 @pytest.mark.local

@@ -1,4 +1,5 @@
 """How a dataset is split among tasks and becomes Arrow, without Spark between; functions."""
+import json
 import os
 import shutil
 
@@ -40,6 +41,16 @@ def reading(path, **options):
     return reads.Reading({"path": path, **texts})
 
 
+def edited(path, change):
+    """Its manifest, changed."""
+    name = os.path.join(path, "dataset_manifest.json")
+    with open(name) as file:
+        told = json.load(file)
+    change(told)
+    with open(name, "w") as file:
+        json.dump(told, file)
+
+
 def given(**columns):
     return T.StructType([T.StructField(name, kind) for name, kind in columns.items()])
 
@@ -72,7 +83,7 @@ def test_small_shards_are_packed(keyed):
 def test_batches_have_the_schema_that_spark_asked_for(batches, keyed):
     """Spark 4.2 compares whether columns may be null, too."""
     from pyspark.sql.pandas.types import to_arrow_schema
-    for one in (reading(batches), reading(batches, layout="samples"),
+    for one in (reading(batches, layout="files"), reading(batches, layout="samples"),
                 reading(batches, layout="samples", **{"as": "array"}),
                 reading(keyed, layout="tensors"), reading(keyed, layout="tensors", data=False)):
         schema = one.schema()
@@ -93,6 +104,37 @@ def test_a_column_that_may_not_be_null(keyed):
         else:
             with pytest.raises(ValueError, match="k25__x, whose column is NOT NULL"):
                 all_rows(reading(keyed), schema)
+
+
+def test_what_a_row_is_unless_it_is_said(batches, keyed):
+    """A sample or a name; a shard where the Scala connector's programs ask, and of its datasets."""
+    for path, options, layout, count in (
+            (batches, {}, "samples", 1000), (batches, {"keys": "x"}, "samples", 1000),
+            (batches, {"inferSchema": True}, "files", 2),
+            (batches, {"layout": "files"}, "files", 2),
+            (batches, {"use_manifest": False}, "files", 2), (keyed, {}, "samples", 40),
+            (keyed, {"inferSchema": True}, "files", 4), (keyed, {"keys": "k3__x"}, "files", 1)):
+        one = reading(path, **options)
+        schema = one.schema()
+        assert len(all_rows(one, schema)) == count and one.layout == layout, options
+    assert len(all_rows(reading(batches), given(n=T.ArrayType(T.LongType())))) == 2
+    edited(batches, lambda told: told.pop("generator"))
+    assert len(all_rows(reading(batches))) == 2
+
+
+def test_the_reader_is_that_of_the_schema(batches):
+    """Spark asks a copy of the source for it; a schema that is given warns."""
+    pytest.importorskip("pyspark.sql.datasource")
+    from pyspark import cloudpickle
+    from libsafetensors.spark._source import SafetensorsDataSource
+    for options, layout in (({}, "samples"), ({"layout": "tensors"}, "tensors"),
+                            ({"inferSchema": "true"}, "files")):
+        source = SafetensorsDataSource({"path": batches, **options})
+        schema = source.schema()
+        copy = cloudpickle.loads(cloudpickle.dumps(source))
+        assert copy.reader(schema).reading.layout == layout
+    with pytest.warns(RuntimeWarning, match="layout=samples reads rows"):
+        assert SafetensorsDataSource({"path": batches}).reader(schema).reading.layout == "files"
 
 
 def test_keys_open_only_their_shards(keyed):
@@ -345,7 +387,7 @@ def test_too_many_columns(tmp_path):
     rows = pa.table({"name": ["k%d" % i for i in range(2001)], "x": np.arange(2001.0)})
     dataset.write(rows, tmp_path / "d", name_col="name")
     with pytest.raises(ValueError, match="layout=tensors"):
-        reading(str(tmp_path / "d")).schema()
+        reading(str(tmp_path / "d"), layout="files").schema()
 
 
 def test_a_schema_of_some_keys_opens_only_their_shards(tmp_path, monkeypatch):
@@ -367,7 +409,7 @@ def test_a_schema_of_some_keys_opens_only_their_shards(tmp_path, monkeypatch):
                                      {"k3__x": None, "k10003__x": 10003.0}]
     assert len(looked_at) == 2
     with pytest.raises(ValueError, match="layout=tensors"):
-        reading(path).schema()
+        reading(path, layout="files").schema()
     with pytest.raises(ValueError, match="k4__y"):
         reading(path, keys="k4__y").schema()
 

@@ -61,6 +61,8 @@ class Reading:
         self.path = path_of({name.lower(): value for name, value in options.items()})
         self.storage = storage
         self.layout = _choice("layout", own.get("layout", "files"), LAYOUTS)
+        # The Scala connector's programs give one of these, and have a row for each shard.
+        self.settled = "layout" in own or "inferschema" in own
         self.columns = parse_names("columns", own.get("columns"))
         self.keys = parse_names("keys", own.get("keys"))
         self.version = _version(own.get("versionasof"))
@@ -99,12 +101,20 @@ class Reading:
             return T.StructType([ROW_FIELDS[name] for name in self._chosen(
                 [name for name in ROW_FIELDS if self.data or name != "data"])])
         with self.opened() as opened:
+            self._settle(opened)
             facts = self._samples(opened) if self.layout == "samples" else self._files(opened)
             stated = _stored(opened) if self.layout == "samples" else {}
             named = _name_col(opened) if self.layout == "samples" else None
         return T.StructType([T.StructField(name, T.StringType(), False) if name == named else
                              self._varying_field(name, stated[name]) if name in stated else
                              self._field(name, *fact) for name, fact in facts.items()])
+
+    def _settle(self, opened: Dataset) -> None:
+        """The layout of a schema that is inferred without the option."""
+        ours = opened.manifest is not None and "generator" in opened.manifest
+        if not self.settled and ours and (opened.mode == "batch" or self.keys is None):
+            self.layout = "samples"
+        self.settled = True
 
     def _varying_field(self, name: str, facts: ColumnFacts) -> T.StructField:
         encoding = facts.get("encoding")

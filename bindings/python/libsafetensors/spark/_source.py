@@ -29,6 +29,8 @@ class SafetensorsDataSource(DataSource):
     """df.write.format("safetensors") and spark.read.format("safetensors"). The Scala connector has
     the same short name; LIBSAFETENSORS_SPARK_NAME gives this one another."""
 
+    inferred: str | None = None  # the layout of the schema that was asked for
+
     @classmethod
     def name(cls) -> str:
         return source_name()
@@ -39,12 +41,22 @@ class SafetensorsDataSource(DataSource):
     @with_hints()
     def schema(self) -> StructType:
         from ._read import Reading
-        return Reading(self._given()).schema()
+        reading = Reading(self._given())
+        schema = reading.schema()
+        self.inferred = reading.layout  # Spark asks this object, or its copy, for the reader
+        return schema
 
     @with_hints()
     def reader(self, schema: StructType) -> DataSourceReader:
         from ._read import Reading
-        reading = Reading(self._given())
+        given = self._given()
+        if self.inferred:
+            given["layout"] = self.inferred
+        reading = Reading(given)
+        if not reading.settled:
+            warnings.warn("layout: with .schema(...) and without this option, a row is a shard, as "
+                          "with the Scala connector; layout=samples reads rows",
+                          RuntimeWarning, stacklevel=2)
         if reading.pushdown and reading.layout == "tensors":
             return FilteringReader(reading, schema)
         return Reader(reading, schema)

@@ -330,8 +330,8 @@ static inline sft_code world_tensors(sft_file *file, sft_span mask, char *letter
     return code;
 }
 
-/* Letters of the tensors that win, in the order of shards, those of added columns behind each; "-" without a dataset or this version.
- * NULL: damaged, see *why. */
+/* Letters of the tensors that win, in the order of shards, those of added columns behind each; "-"
+ * without a dataset or this version. NULL: damaged, see *why. */
 static inline const char *world_letters_at(uint64_t version, const char **why) {
     static char letters[64], message[600];
     sft_error err = SFT_ERROR_INIT;

@@ -113,10 +113,13 @@ static void merge_is(const world *w) {
         assert_int_equal(sft_open(temp_path(w->names[i]), NULL, &files[i], &err), SFT_OK);
     if (sfti_ds_merge_open(&ds_storage, w->sources, w->shards, NULL, NULL, NULL, &merge, &err))
         fail_msg("%s", err.message);
-    for (size_t i = 0; i < n; i++) {
-        if (sfti_ds_merge_next(merge, &row, &err)) fail_msg("%s", err.message);
-        assert_non_null(row);
-        row_is(row, &rows[i], files);
+    for (int turn = 0; turn < 3; turn++) { /* again from the middle, and from the end */
+        if (turn && sfti_ds_merge_rewind(merge, &err)) fail_msg("%s", err.message);
+        for (size_t i = 0; i < (turn ? n : n / 2); i++) {
+            if (sfti_ds_merge_next(merge, &row, &err)) fail_msg("%s", err.message);
+            assert_non_null(row);
+            row_is(row, &rows[i], files);
+        }
     }
     for (int again = 0; again < 2; again++) {
         assert_int_equal(sfti_ds_merge_next(merge, &row, &err), SFT_OK);

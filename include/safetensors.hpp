@@ -236,10 +236,20 @@ public:
     template <typename T> result<std::vector<T>> try_read() const {
         static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no bytes: use uint8_t");
         if (std::optional<error> wrong = mismatch<T>()) return *std::move(wrong);
-        if (bytes() > SIZE_MAX - sizeof(T))
+        std::vector<T> out;
+        bool fits = bytes() / sizeof(T) <= out.max_size();
+#if SFT_CPP_EXCEPTIONS
+        try {
+#endif
+            if (fits) out.resize(static_cast<std::size_t>(bytes() / sizeof(T)));
+#if SFT_CPP_EXCEPTIONS
+        } catch (const std::bad_alloc &) {
+            fits = false;
+        }
+#endif
+        if (!fits)
             return detail::refused(SFT_OUT_OF_MEMORY, row_, "the tensor is larger than memory",
                                    file_->path);
-        std::vector<T> out(static_cast<std::size_t>(bytes() / sizeof(T)));
         result<done> read = try_read_into(out.data(), out.size() * sizeof(T));
         if (!read) return read.error();
         return out;

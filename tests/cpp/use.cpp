@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <fstream>
+#if defined(__unix__)
+#include <sys/resource.h>
+#endif
 #if __cplusplus >= 202002L
 #include <span>
 #endif
@@ -114,6 +118,31 @@ static void errors(const std::string &folder) {
     CHECK(!st::try_save(path, { { "w", many, one } }));
 }
 
+#if SFT_CPP_EXCEPTIONS && defined(__unix__)
+/* A tensor that memory has no room for is an error like others. */
+static void large(const std::string &folder) {
+    const std::string path = folder + "/large.safetensors";
+    const std::string header =
+        "{\"w\":{\"dtype\":\"U8\",\"shape\":[8589934592],\"data_offsets\":[0,8589934592]}}";
+    std::ofstream out(path, std::ios::binary);
+    out << static_cast<char>(header.size()) << std::string(7, '\0') << header;
+    out.seekp(static_cast<std::streamoff>(8 + header.size()) + 8589934591);
+    out << '\0';
+    out.close();
+    st::result<st::file> file = st::file::try_open(path);
+    CHECK(bool(file));
+    rlimit before, few;
+    getrlimit(RLIMIT_AS, &before);
+    few = before;
+    few.rlim_cur = 1 << 30;
+    setrlimit(RLIMIT_AS, &few);
+    st::result<std::vector<std::uint8_t>> read = file->find("w")->try_read<std::uint8_t>();
+    setrlimit(RLIMIT_AS, &before);
+    CHECK(!read && read.error().code() == SFT_OUT_OF_MEMORY);
+    std::remove(path.c_str());
+}
+#endif
+
 #if SFT_CPP_EXCEPTIONS
 static void exceptions(const std::string &folder) {
     const std::string path = folder + "/c.safetensors";
@@ -151,6 +180,9 @@ int main(int argc, char **argv) {
     if (argc != 2) return 2;
     results(argv[1]);
     errors(argv[1]);
+#if SFT_CPP_EXCEPTIONS && defined(__unix__)
+    large(argv[1]);
+#endif
 #if SFT_CPP_EXCEPTIONS
     exceptions(argv[1]);
 #endif

@@ -1,5 +1,5 @@
 # Front door. `make build` is all a user needs; `make demo` shows what it does.
-#   make demo [MODEL=path]   build, then info, ls, check of example models (or yours), catalogue
+#   make demo [MODEL=path]   build, then info, ls, check of example models (or of yours, or a folder), catalogue
 #   make build               build/safetensors, build/libsafetensors.{a,so}
 #   make check               the working loop: 90 seconds, no network once set up
 #   make test                all suites, the longest in part: at most 28 minutes
@@ -84,7 +84,7 @@ build: setup-build
 	@cmake --build --preset release
 
 demo: build
-	@tools/demo.sh $(MODEL)
+	@tools/demo.sh $(if $(MODEL),"$(MODEL)")
 
 check: setup-build setup-test
 	@tools/python.sh tests/run.py check

@@ -72,6 +72,13 @@ def check_demo():
         one = run(["tools/demo.sh", "examples/models/lora/neon-city.safetensors"], cwd=folder, env=env)
         check(one.returncode == 0 and one.stdout.count("\n$ safetensors ") == 3, "make demo MODEL",
               one.stdout)
+        mine = os.path.join(folder, "my models")
+        shutil.copytree(os.path.join(folder, "examples", "models"), os.path.join(mine, "deeper"))
+        open(os.path.join(mine, "deeper", "broken.safetensors"), "wb").close()
+        shutil.copy(os.path.join(ROOT, "Makefile"), folder)
+        all_of = run(["make", "-o", "build", "demo", "MODEL=" + mine], cwd=folder, env=env)
+        check(all_of.returncode == 0 and all_of.stdout.count("\n$ safetensors ") == 3
+              and "4 models, 1 unreadable" in all_of.stdout, "make demo MODEL=FOLDER", all_of.stdout)
 
 
 def check_install():

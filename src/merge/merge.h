@@ -64,6 +64,8 @@ typedef struct sfti_merge_method {
 /* NULL: no such method; past the last. */
 const sfti_merge_method *sfti_merge_method_of(sft_span name);
 const sfti_merge_method *sfti_merge_method_at(size_t i);
+/* SFT_BAD_ARGUMENT, with all methods and the nearest. */
+sft_code sfti_merge_method_unknown(sft_span name, sft_error *err);
 const char *sfti_merge_param_name(sfti_merge_param param);
 /* SFTI_MERGE_PARAMS: no such parameter. */
 sfti_merge_param sfti_merge_param_of(sft_span name);

@@ -1,8 +1,10 @@
 /* The methods of merging and their parameters, as mergekit names them. Tests: tests/merge. */
 #include "merge/work.h"
 
+#include "base/guess.h"
 #include "base/number.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct param_row {
@@ -78,6 +80,19 @@ const sfti_merge_method *sfti_merge_method_of(sft_span name) {
     for (size_t i = 0; i < SFTI_COUNT(method_rows); i++)
         if (sfti_is(name, method_rows[i].name)) return &method_rows[i];
     return NULL;
+}
+
+sft_code sfti_merge_method_unknown(sft_span name, sft_error *err) {
+    sfti_guess guess = sfti_guess_begin(name);
+    const sfti_merge_method *method;
+    char known[400] = "";
+    for (size_t i = 0; (method = sfti_merge_method_at(i)) != NULL; i++) {
+        size_t used = strlen(known);
+        sfti_guess_try(&guess, sft_span_cstr(method->name));
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", method->name);
+    }
+    return sfti_misuse(err, "expected a method (%s), found \"%.*s\"%s", known,
+                       SFTI_CLIP(name, 40), sfti_guess_text(&guess, "\"", "\""));
 }
 
 const char *sfti_merge_param_name(sfti_merge_param param) {

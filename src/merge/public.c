@@ -36,12 +36,11 @@ static sft_code begin_method(sft_merge *m, sft_error *err) {
     sfti_merge_recipe *recipe = &m->recipe;
     const sft_merge_options *o = &m->options;
     sft_code code = SFT_OK;
-    recipe->method = o->method ? sfti_merge_method_of(sft_span_cstr(o->method)) : NULL;
     recipe->base = SIZE_MAX;
     recipe->weights_required = true;
-    if (!recipe->method)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a method or a recipe, found \"%.*s\"",
-                         SFTI_CLIP(sft_span_cstr(o->method ? o->method : ""), 40));
+    if (!o->method) return sfti_misuse(err, "expected a method or a recipe, found neither");
+    recipe->method = sfti_merge_method_of(sft_span_cstr(o->method));
+    if (!recipe->method) return sfti_merge_method_unknown(sft_span_cstr(o->method), err);
     if (o->base != SIZE_MAX && recipe->method->base == SFTI_BASE_NONE)
         return sfti_fail(err, SFT_BAD_ARGUMENT, "expected no base for %s, found one",
                          recipe->method->name);

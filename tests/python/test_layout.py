@@ -86,6 +86,8 @@ def test_refuses(model, tmp_path):
     for words in ({"to": "nosuch"}, {"to": "comfy", "architecture": "nosuch"}):
         with pytest.raises(ValueError):
             sft.layout(model, out, **words)
+    with pytest.raises(ValueError, match="did you mean 'diffusers'"):
+        sft.layout(model, out, to="difusers")
     save_file({"some.thing": np.zeros(3, "f4"), **load_file(model)}, tmp_path / "more.safetensors")
     with pytest.raises(SafetensorError, match="some.thing"):
         sft.layout(tmp_path / "more.safetensors", out, to="diffusers")

@@ -77,6 +77,8 @@ def test_refuses(models, tmp_path):
                   {"weights": ["x", "y"]}, {"dtype": "I8"}, {"recipe": models[0], "method": "ties"}):
         with pytest.raises(ValueError):
             sft.merge_models(models[:2], out, **words)
+    with pytest.raises(ValueError, match=r'^expected a method .*: did you mean "slerp"\?$'):
+        sft.merge_models(models[:2], out, method="slrep")
     save_file({"other": np.zeros(3, "f4")}, tmp_path / "other.safetensors")
     with pytest.raises(SafetensorError, match="other.safetensors"):
         sft.merge_models([models[0], tmp_path / "other.safetensors"], out)

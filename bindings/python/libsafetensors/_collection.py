@@ -12,7 +12,7 @@ from typing import Any, Literal, Union
 
 from . import _core
 from ._command import listed, one_model, one_result, operand, options, raise_error, results_of
-from ._errors import coded
+from ._errors import coded, near
 from ._labels import Info, Infos
 from ._progress import watch
 from ._types import Level, Path, Progress
@@ -313,7 +313,8 @@ def clean(folder: Path, *, dry_run: bool = False) -> tuple[str, ...]:
 def _fact(name: str, value: _Fact) -> str:
     """As the command takes it: rating=4, tags+=a,b, favourite, favourite=."""
     if name.rstrip("+-") not in _FACTS:
-        raise ValueError("expected one of %s as a fact, found %r" % (", ".join(_FACTS), name))
+        raise ValueError("expected one of %s as a fact, found %r%s"
+                         % (", ".join(_FACTS), name, near(name, _FACTS)))
     if value is True:
         return name
     if value is None or value is False:

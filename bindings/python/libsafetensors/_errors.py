@@ -1,9 +1,10 @@
 """Exceptions with the attributes that those of the extension have."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
-__all__ = ["coded"]
+__all__ = ["coded", "near"]
 
 _E = TypeVar("_E", bound=BaseException)
 
@@ -20,3 +21,10 @@ def coded(kind: type[_E], message: str, code: str, hint: str | None = None, *,
     if hint and hasattr(error, "add_note"):  # from Python 3.11 on
         error.add_note(hint)
     return error
+
+
+def near(word: object, words: Iterable[str]) -> str:
+    """What ends a message where one of the words is near."""
+    from difflib import get_close_matches
+    found = get_close_matches(str(word), [*words], 1)
+    return ": did you mean %r?" % found[0] if found else ""

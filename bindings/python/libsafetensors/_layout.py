@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from . import _core
+from ._errors import near
 from ._output import keep_times
 from ._progress import watch
 from ._results import LayoutResult
@@ -69,7 +70,8 @@ def layout(source: Path | Iterable[Path], output: Path, *,
     go together; ValueError: no such layout or architecture; FileExistsError; OSError. Nothing is
     written then."""
     if to not in _LAYOUTS:
-        raise ValueError("expected one of %s as layout, found %r" % (", ".join(_LAYOUTS), to))
+        raise ValueError("expected one of %s as layout, found %r%s"
+                         % (", ".join(_LAYOUTS), to, near(to, _LAYOUTS)))
     paths = [source] if isinstance(source, (str, bytes, os.PathLike)) else [*source]
     found = [one for path in paths for one in _components(path)]
     with keep_times(keep_mtime and not dry_run, found, output), \

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, Optional, Union
 
 from . import _core
+from ._errors import near
 from ._output import keep_times
 from ._progress import watch
 from ._results import LoraConverted, LoraFactors, LoraInfo, LoraMerged
@@ -140,7 +141,8 @@ def _number_of(word: str | None, words: tuple[str, ...], what: str) -> int:
     if word is None:
         return 0
     if word not in words:
-        raise ValueError("expected one of %s for %s, found %r" % (", ".join(words), what, word))
+        raise ValueError("expected one of %s for %s, found %r%s"
+                         % (", ".join(words), what, word, near(word, words)))
     return words.index(word) + 1
 
 

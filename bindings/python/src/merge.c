@@ -88,6 +88,7 @@ static PyObject *save_models(const models_call *call, PyObject *weights, PyObjec
     Py_END_ALLOW_THREADS
     size_t who = sft_merge_blames(merge);
     const char *path = who < call->count ? pysft_store_path(call->stores[who]) : call->output.text;
+    if (!merge) path = NULL; /* of what was asked for, no file */
     if (pysft_job_done(&job, call->state, path) == 0) done = told_dict(sft_merge_notes(merge));
     sft_merge_free(merge);
     return done;

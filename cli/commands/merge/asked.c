@@ -9,20 +9,6 @@
 
 #include <string.h>
 
-static sft_code list_methods(const char *found, sft_error *err) {
-    char text[400] = "";
-    size_t used = 0;
-    const sfti_merge_method *method;
-    for (size_t i = 0; (method = sfti_merge_method_at(i)) != NULL; i++) {
-        size_t len = strlen(method->name);
-        if (used + len + 3 > sizeof text) break;
-        if (used) text[used++] = ',', text[used++] = ' ';
-        memcpy(text + used, method->name, len + 1);
-        used += len;
-    }
-    return cli_usage_error(err, "expected a method (%s), found \"%s\"", text, found);
-}
-
 static sft_code ask_by_options(merge_run *run, char **operands, size_t count, sft_error *err) {
     cli *c = run->c;
     sfti_merge_recipe *recipe = &run->recipe;
@@ -30,7 +16,7 @@ static sft_code ask_by_options(merge_run *run, char **operands, size_t count, sf
     recipe->base = SIZE_MAX;
     recipe->weights_required = true;
     recipe->method = sfti_merge_method_of(sft_span_cstr(c->set.method));
-    if (!recipe->method) return list_methods(c->set.method, err);
+    if (!recipe->method) return sfti_merge_method_unknown(sft_span_cstr(c->set.method), err);
     if (c->set.base && recipe->method->base == SFTI_BASE_NONE)
         return cli_usage_error(err, "expected no --base for %s, whose models are equals, found "
                                "one", recipe->method->name);

@@ -2,6 +2,7 @@
 #include "convert/targets.h"
 
 #include "base/error.h"
+#include "base/guess.h"
 #include "base/number.h"
 #include "convert/quantise.h"
 
@@ -93,14 +94,18 @@ sft_code sfti_quant_target_find(const char *layout, const char *format, const ch
     sfti_layouts layouts;
     sfti_quant_target *t = sfti_arena_take(arena, sizeof *t);
     char known[256];
+    sfti_guess layout_guess = sfti_guess_begin(sft_span_cstr(layout));
+    sfti_guess format_guess = sfti_guess_begin(sft_span_cstr(format));
     bool good, has_layout = false, has_format = false;
     if (!t || !sfti_layouts_read(arena, &layouts)) return sfti_fail_memory(err, sizeof *t);
     *out = t;
     for (size_t i = 0; i < layouts.count; i++) {
         sft_span lines = layouts.rows[i].writes;
         while (sfti_quant_target_next(&layouts.rows[i], &lines, t, &good)) {
+            sfti_guess_try(&layout_guess, t->layout);
             if (!sft_span_equal(t->layout, sft_span_cstr(layout))) continue;
             has_layout = true;
+            sfti_guess_try(&format_guess, t->format);
             if (!sft_span_equal(t->format, sft_span_cstr(format))) continue;
             has_format = true;
             if (!scale || sft_span_equal(t->scale, sft_span_cstr(scale))) return SFT_OK;
@@ -110,10 +115,11 @@ sft_code sfti_quant_target_find(const char *layout, const char *format, const ch
     list_known(&layouts, has_layout ? layout : NULL, has_format ? format : NULL, known,
                sizeof known);
     if (!has_layout)
-        return sfti_misuse(err, "expected one of the layouts %s, found %s", known, layout);
+        return sfti_misuse(err, "expected one of the layouts %s, found %s%s", known, layout,
+                           sfti_guess_text(&layout_guess, "", ""));
     if (!has_format)
-        return sfti_misuse(err, "expected one of the formats %s of the layout %s, found %s", known,
-                           layout, format);
+        return sfti_misuse(err, "expected one of the formats %s of the layout %s, found %s%s",
+                           known, layout, format, sfti_guess_text(&format_guess, "", ""));
     return sfti_misuse(err, "expected %s of the layout %s with a scale for each %s, found %s",
                        format, layout, known, scale);
 }

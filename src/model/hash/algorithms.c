@@ -1,5 +1,6 @@
 /* Names of algorithms, and digests as text. Tests: test_hash.c. */
 #include "base/error.h"
+#include "base/guess.h"
 #include "base/number.h"
 #include "base/portable.h"
 #include "hash/hash.h"
@@ -56,8 +57,10 @@ size_t sft_hash_digits(sft_hash_algo algo) {
 }
 
 static sft_code algo_word(sft_span word, uint32_t *algos, sft_error *err) {
+    sfti_guess guess = sfti_guess_begin(word);
     for (unsigned i = 0; i <= SFT_HASH_COUNT; i++) {
         const char *name = i < SFT_HASH_COUNT ? algo_rows[i].name : "all";
+        sfti_guess_try(&guess, sft_span_cstr(name));
         /* In any case: people write SHA256 and AutoV2. */
         if (sfti_name_compare_folded(word, sft_span_cstr(name)) != 0) continue;
         *algos |= i < SFT_HASH_COUNT ? SFT_HASH_BIT(i) : SFT_HASH_ALL;
@@ -65,8 +68,8 @@ static sft_code algo_word(sft_span word, uint32_t *algos, sft_error *err) {
     }
     return sfti_misuse(err, "expected algorithms (sha256, autov1, autov1_civitai, autov2, autov3, "
                        "sshs_model, sshs_legacy, crc32, crc32_civitai, blake3, content, all), "
-                       "found \"%.*s\"", word.len < 64 ? (int)word.len : 64,
-                       word.len > 0 ? word.data : "");
+                       "found \"%.*s\"%s", word.len < 64 ? (int)word.len : 64,
+                       word.len > 0 ? word.data : "", sfti_guess_text(&guess, "\"", "\""));
 }
 
 sft_code sft_hash_parse(sft_span list, uint32_t *algos, sft_error *err) {

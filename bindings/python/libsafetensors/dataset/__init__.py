@@ -2,7 +2,7 @@
 
 write() makes a dataset from any table that exports Arrow (pyarrow, polars, duckdb, pandas);
 open() reads one: length, schema, rows and batches as numpy or torch. verify, info, ls,
-versions, gc, compact and delete do the same as `safetensors dataset`. TorchDataset and TorchBatches feed torch.
+versions, gc, compact, delete and add_column do the same as `safetensors dataset`. TorchDataset and TorchBatches feed torch.
 
 Importing this imports neither pyarrow nor numpy nor torch.
 """

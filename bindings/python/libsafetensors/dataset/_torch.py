@@ -61,6 +61,7 @@ class TorchDataset(_MapDataset[Any]):
         return rows if self.transform is None else [self.transform(row) for row in rows]
 
     def state_dict(self) -> dict[str, Any]:
+        """Identity of the rows."""
         return {"dataset": identity(self.dataset)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -478,6 +479,7 @@ class Loader(DataLoader[Any]):
         return found
 
     def state_dict(self) -> dict[str, Any]:
+        """As that of TorchBatches, at the batch that the loop was given last."""
         batches: TorchBatches = self.dataset  # type: ignore[assignment]
         epoch, begun = batches._place.tolist()[:2]
         parts = batches._after(batches._earlier(), max(1, self.num_workers), self._delivered)
@@ -485,6 +487,7 @@ class Loader(DataLoader[Any]):
                 "delivered": begun + self._delivered * batches.ranks}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """As that of TorchBatches."""
         self.dataset.load_state_dict(state)  # type: ignore[attr-defined]
         self._delivered, self._left = 0, False
         # Persistent workers still have the old order.

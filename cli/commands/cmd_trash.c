@@ -80,6 +80,7 @@ static void run_trash(cli *c, char **operands, size_t count) {
     os_info info;
     run.arena.alloc = c->alloc;
     c->others = CLI_AND_OTHERS;
+    c->counts_unread = true;
     sft_code code = cli_where_read(c, &run.where, &err);
     bool sure = c->set.yes || c->set.dry_run;
     for (size_t i = 0; !code && !sure && i < count; i++)
@@ -107,10 +108,11 @@ const cli_command cli_trash_command = {
         CLI_TAKES_MANY(0, "where", "FIELD=VALUE", where, CLI_WHERE_HELP),
         CLI_ON(0, "yes", yes, "also for folders, without asking for more"),
         CLI_ON(0, "dry-run", dry_run, "print what would go; change nothing"),
-        CLI_ON('v', "verbose", verbose, "name every file")),
+        CLI_ON('v', "verbose", verbose,
+          "name every file, and models in folders that cannot be read")),
       cli_input_options, cli_json_options, cli_reading_options, cli_records_options,
       cli_common_options },
     { "all models are in the trash", "no model was found",
-      "a model could not be read or moved, or a usage error" },
+      CLI_UNREAD_STATUS ", or not moved, or a usage error" },
     1, SIZE_MAX, run_trash, CLI_URLS_NONE,
 };

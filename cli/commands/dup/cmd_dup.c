@@ -516,7 +516,8 @@ const cli_command cli_dup_command = {
     CLI_EXAMPLES(
         { "safetensors dup -r ~/models", "all duplicates in a tree" },
         { "safetensors dup --json --cache ~/.hashes -r ~/models ~/downloads",
-          "for programs; fast the second time" }),
+          "for programs; fast the second time" },
+        { "safetensors dup -r ~/models --remove", "which would go? --yes does it" }),
     { CLI_OPTIONS(
         { 0, "remove", NULL, CLI_FLAG, DUP_REMOVE, offsetof(cli_settings, end),
           "with --yes: move all but one of each group to the trash" },
@@ -534,7 +535,8 @@ const cli_command cli_dup_command = {
       cli_unread_options, cli_hash_run_options, cli_input_options, cli_json_options,
       cli_table_options, cli_reading_options, cli_remote_options, cli_network_options,
       cli_common_options },
-    { "there are no duplicates", "there are duplicates",
+    { "there are no duplicates; with --remove, --link or --reflink: all was done, or told",
+      "there are duplicates",
       CLI_UNREAD_STATUS ", or a usage error" },
     1, SIZE_MAX, run_dup, CLI_URLS_ALL,
 };

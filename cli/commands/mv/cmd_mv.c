@@ -5,12 +5,18 @@
 #include "commands/note/note.h"
 #include "os/io.h"
 #include "support/files.h"
+#include "support/hints.h"
 #include "support/records.h"
 #include "support/where.h"
 #include "support/words.h"
 
 #include <errno.h>
 #include <string.h>
+
+/* A symbolic link in a folder that is searched, and the file that it leads to. */
+typedef struct mv_link {
+    const char *path, *file;
+} mv_link;
 
 typedef struct mv_run {
     cli *c;
@@ -23,6 +29,8 @@ typedef struct mv_run {
     const char *target;    /* absolute; NULL: by --to */
     bool into;             /* the target is a folder that they go into */
     size_t models, failed; /* failed: units that could not be planned */
+    mv_link *links;
+    size_t link_count, link_cap;
     bool out_of_memory;
 } mv_run;
 
@@ -106,17 +114,61 @@ static bool is_searched(const mv_run *run, const char *folder) {
     return false;
 }
 
+/* Whether one of its own files is a link: then it stays. One that was named is told; one that was
+ * found is, once all is known, if what it leads to moves. */
+static bool is_link(mv_run *run, const cli_unit *unit, bool is_found) {
+    char file[4096];
+    os_info info;
+    sft_error err = SFT_ERROR_INIT;
+    size_t i = 0;
+    while (i < unit->count && unit->items[i].is_model
+           && (sfti_os_info_path(unit->items[i].path, false, &info) || info.kind != OS_LINK))
+        i++;
+    if (i == unit->count || !unit->items[i].is_model) return false;
+    const char *path = unit->items[i].path;
+    if (!is_found) {
+        (void)cli_fail_hint(&err, SFT_IS_LINK, SFT_HINT_NONE,
+                            "expected a file, found a symbolic link: move what it leads to");
+        cli_fail_input(run->c, path, &err);
+    } else if (!sfti_os_real_path(path, file, sizeof file)) {
+        mv_link *links = sfti_arena_grow(&run->plan.arena, run->links, run->link_count, 1,
+                                         &run->link_cap, sizeof *links);
+        char *copy = sfti_arena_copy(&run->plan.arena, file, strlen(file));
+        run->out_of_memory |= !links || !copy;
+        if (links) run->links = links;
+        if (links && copy) links[run->link_count++] = (mv_link){ path, copy };
+    }
+    return true;
+}
+
+static void tell_links(mv_run *run) {
+    for (size_t k = 0; run->how == CLI_MOVE && k < run->link_count; k++) {
+        sft_error err = SFT_ERROR_INIT;
+        sft_span file = sft_span_cstr(run->links[k].file), rest;
+        bool moves = false;
+        for (size_t u = 0; u < run->plan.count && !moves; u++) {
+            const cli_moves *all = &run->plan.units[u].moves;
+            for (size_t i = 0; i < all->count && !moves; i++)
+                moves = cli_is(file, all->items[i].from)
+                     || (all->items[i].is_folder
+                         && sfti_path_below(file, sft_span_cstr(all->items[i].from), &rest));
+        }
+        if (!moves) continue;
+        (void)cli_fail_hint(&err, SFT_IS_LINK, SFT_HINT_NONE,
+                            "a symbolic link stays, and leads nowhere once %s moves",
+                            run->links[k].file);
+        cli_warn(run->c, run->links[k].path, &err);
+    }
+}
+
 static void each_model(void *ctx, cli_model *model) {
     mv_run *run = ctx;
     cli_unit unit;
     if (run->out_of_memory) return;
     if (!model->tree || model->err.code) {
-        if (model->input->kind == CLI_EMPTY) {
-            cli_report_input(run->c, model->input);
-            return;
-        }
-        cli_fail_found(run->c, model->input, model->path, &model->err);
-        run->out_of_memory |= !mv_plan_add_other(&run->plan, model->path);
+        cli_fail_model(run->c, model);
+        if (model->input->kind != CLI_EMPTY)
+            run->out_of_memory |= !mv_plan_add_other(&run->plan, model->path);
         return;
     }
     const sft_node *root = sft_tree_root(model->tree);
@@ -129,6 +181,11 @@ static void each_model(void *ctx, cli_model *model) {
         return;
     }
     sft_error err = SFT_ERROR_INIT;
+    bool is_found = model->input->is_found;
+    if (is_link(run, &unit, is_found)) {
+        run->out_of_memory |= !mv_plan_add_other(&run->plan, model->path);
+        return;
+    }
     if (run->how == CLI_MOVE && cli_unit_check(&unit, &err)) {
         cli_fail_input(run->c, model->path, &err);
         run->failed++;
@@ -137,7 +194,6 @@ static void each_model(void *ctx, cli_model *model) {
     sft_span above = sfti_path_above(sft_span_cstr(unit.path));
     const char *folder = sfti_arena_copy(&run->plan.arena, above.data, above.len);
     sft_span name = unit.is_folder ? cli_name_of(unit.path) : unit.stem;
-    bool is_found = model->input->is_found;
     const char *to = target_of(run, &unit, name, is_found, root), *to_folder = NULL;
     bool may_fill = is_found && !unit.is_folder && run->c->set.place && above.len > 0;
     if (to && folder && may_fill && !is_searched(run, folder))
@@ -189,12 +245,11 @@ static void collect(mv_run *run) {
 /* ── Telling ── */
 
 /* back: from where it is to where it was. */
-static void tell_json(mv_run *run, const char *path, const cli_moves *moves, bool back) {
+static void tell_json(mv_run *run, const char *path, const char *output, const cli_moves *moves,
+                      bool back) {
     cli_object object;
     sfti_json_writer *w = cli_object_begin(&object, run->c, path);
-    sfti_json_put_cstr(w, "output", moves->count == 0 ? path
-                                    : back            ? moves->items[0].from
-                                                      : moves->items[0].to);
+    sfti_json_put_cstr(w, "output", output);
     sfti_json_put_bool(w, "changed", moves->count > 0);
     sfti_json_put_bool(w, "dry_run", run->c->set.dry_run != 0);
     sfti_json_put_open(w, "files", '[');
@@ -213,8 +268,11 @@ static void tell(mv_run *run, const mv_unit *unit) {
     static const char *const did[] = { "moved", "copied", "linked" };
     cli *c = run->c;
     const cli_moves *moves = &unit->moves;
+    const char *to = moves->count == 0    ? unit->unit.path
+                   : unit->unit.is_folder ? unit->to
+                                          : moves->items[0].to;
     if (cli_is_json(c)) {
-        tell_json(run, unit->unit.path, moves, false);
+        tell_json(run, unit->unit.path, to, moves, false);
         return;
     }
     if (moves->count == 0) {
@@ -223,11 +281,12 @@ static void tell(mv_run *run, const mv_unit *unit) {
     }
     cli_path(&c->out, unit->unit.path, ": %s%s to ", c->set.dry_run ? "would be " : "",
              did[run->how]);
-    cli_path_text(&c->out, sft_span_cstr(moves->items[0].to));
-    if (moves->count > 1)
+    cli_path_text(&c->out, sft_span_cstr(to));
+    if (moves->count > 1 && !unit->unit.is_folder)
         cli_printf(&c->out, ", with %zu file%s", moves->count - 1, moves->count == 2 ? "" : "s");
     cli_text(&c->out, "\n");
-    for (size_t i = 1; c->set.verbose && i < moves->count; i++) {
+    bool spread = unit->unit.is_folder && !moves->items[0].is_folder;
+    for (size_t i = spread ? 0 : 1; c->set.verbose && i < moves->count; i++) {
         cli_text(&c->out, "  ");
         cli_path_text(&c->out, cli_name_of(moves->items[i].from));
         cli_text(&c->out, " -> ");
@@ -254,6 +313,7 @@ static void perform(mv_run *run) {
         cli_status(c, CLI_FAILED);
         return;
     }
+    if (!code) tell_links(run);
     if (!code && moves > 0 && !c->set.dry_run) {
         code = mv_journal_write(c, plan, &journal, &err);
         blame = *journal.path ? journal.path : NULL;
@@ -323,7 +383,7 @@ static void undo(mv_run *run) {
         if (moved > 0 && !c->set.dry_run) moved = cli_moves_undo(c, &unit->moves, &left);
         if (left > before || moved == 0) continue;
         if (cli_is_json(c)) {
-            tell_json(run, unit->moves.items[0].to, &unit->moves, true);
+            tell_json(run, unit->moves.items[0].to, unit->moves.items[0].from, &unit->moves, true);
             continue;
         }
         cli_path(&c->out, unit->moves.items[0].to, ": %staken back to ",
@@ -404,6 +464,7 @@ static void run_mv(cli *c, char **operands, size_t count) {
     run.plan.arena.alloc = c->alloc;
     run.plan.how = run.how = c->set.copy ? CLI_MOVE_COPY : c->set.link ? CLI_MOVE_LINK : CLI_MOVE;
     c->others = CLI_AND_OTHERS;
+    c->counts_unread = true;
     if (c->set.undo && (count > 0 || c->set.place))
         code = cli_usage_error(&err, "expected --undo alone, found more");
     else if (c->set.copy && c->set.link)
@@ -436,15 +497,15 @@ const cli_command cli_mv_command = {
     "pictures that begin with its name (NAME.civitai.info, NAME.preview.png, NAME.sha256). What "
     "is shared stays, such as the README of a folder with other models. Sidecars of LoRA Manager "
     "say where the model lies; these paths follow. A folder that is named, and a pipeline, moves "
-    "as a whole.\n"
+    "as a whole. A symbolic link stays.\n"
     "With --to, each model that is named or found goes to a path made of its facts, below the "
-    "folder that was searched: {base_model}, {kind}, {name} and all other fields of info -f; "
-    "{name|stem} is the first that is known, stem being the name that the file has, and "
-    "{base_model|architecture} what tensors tell where nobody says the base model. Text between "
-    "braces is written only beside a value: {name}{ - version_name}. Facts that are not sure "
-    "(trust below 60) count as unknown. A folder of which nothing is known is named by --unknown; "
-    "a file of which nothing is known keeps its name. Names are made such that every system takes "
-    "them.\n"
+    "folder that was searched; one that is named, below the folder that it lies in: {base_model}, "
+    "{kind}, {name} and all other fields of info -f; {name|stem} is the first that is known, stem "
+    "being the name that the file has, and {base_model|architecture} what tensors tell where "
+    "nobody says the base model. Text between braces is written only beside a value: {name}{ - "
+    "version_name}. Facts that are not sure (trust below 60) count as unknown. A folder of which "
+    "nothing is known is named by --unknown; a file of which nothing is known keeps its name. "
+    "Names are made such that every system takes them.\n"
     "Nothing is overwritten: what is in the way is listed and nothing moves, or with --number a "
     "model gets a number behind its name. Each model moves whole or not at all: it gets its new "
     "names before the old ones are removed; on another file system it is copied, compared with the "
@@ -468,10 +529,11 @@ const cli_command cli_mv_command = {
         CLI_ON(0, "undo", undo, "take the last run back"),
         CLI_ON(0, "dry-run", dry_run, "print what would be done; change nothing"),
         CLI_ON(0, "no-sync", no_sync, "do not fsync; a power failure may then lose the result"),
-        CLI_ON('v', "verbose", verbose, "name every file")),
+        CLI_ON('v', "verbose", verbose,
+          "name every file, and models in folders that cannot be read")),
       cli_input_options, cli_json_options, cli_reading_options, cli_records_options,
       cli_common_options },
     { "all models were moved, or are where they belong", "no model was found",
-      "something is in the way, a model could not be read or moved, or a usage error" },
+      "something is in the way, " CLI_UNREAD_STATUS ", or not moved, or a usage error" },
     0, SIZE_MAX, run_mv, CLI_URLS_NONE,
 };

@@ -146,7 +146,12 @@ static void put_folders(journal_text *to, const char *path, sfti_arena *arena) {
 }
 
 static void put_unit(journal_text *to, const cli_moves *moves, bool stays, sfti_arena *arena) {
-    put_folders(to, moves->items[0].to, arena);
+    sft_span last = { "", 0 };
+    for (size_t i = 0; i < moves->count; i++) {
+        sft_span folder = sfti_path_above(sft_span_cstr(moves->items[i].to));
+        if (!sft_span_equal(folder, last)) put_folders(to, moves->items[i].to, arena);
+        last = folder;
+    }
     put_record(to, "U", moves->path, NULL);
     for (size_t i = 0; i < moves->count; i++) {
         const cli_move *move = &moves->items[i];

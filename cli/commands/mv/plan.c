@@ -427,6 +427,7 @@ sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_err
                 && !cli_follow(plan->c, &plan->arena, unit->unit.stem, unit->moves.items,
                                &unit->moves, &unit->moves.items[i]))
                 code = sfti_fail_memory(err, CLI_MOVE_TEXT_MOST);
+        if (unit->moves.count > 0 && unit->unit.is_folder) unit->to = unit->moves.items[0].to;
         if (!code && unit->moves.count == 1 && unit->unit.is_folder
             && (plan->how != CLI_MOVE
                 || !on_one_device(&plan->arena, unit->moves.items[0].from,

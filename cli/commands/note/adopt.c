@@ -17,6 +17,7 @@
 typedef struct adopt_note {
     const char *path;
     char digest[SFT_HASH_TEXT_SIZE];
+    uint64_t bytes; /* of the model's tensors; 0: not told */
     bool done;
 } adopt_note;
 
@@ -57,11 +58,13 @@ static void take_note(adopt_run *run, const char *path) {
     adopt_note *notes = sfti_arena_grow(&run->arena, run->notes, run->count, 1, &run->cap,
                                         sizeof *notes);
     run->failed |= !notes;
-    if (notes && !code && cli_raw_check(object) && cli_raw_string(object, "weights", &digest)
+    if (notes && !code && cli_raw_check(object) && cli_raw_string(object, NOTE_WEIGHTS, &digest)
         && digest.len == sft_hash_digits(SFT_HASH_SSHS_MODEL)) {
         run->notes = notes;
-        notes[run->count] = (adopt_note){ .path = path };
-        memcpy(notes[run->count++].digest, digest.data, digest.len);
+        adopt_note *note = &notes[run->count++];
+        *note = (adopt_note){ .path = path };
+        memcpy(note->digest, digest.data, digest.len);
+        if (!cli_raw_uint(object, NOTE_BYTES, &note->bytes)) note->bytes = 0;
     }
     sft_buffer_free(&text);
     if (code) cli_complain(run->c, path, &err);
@@ -103,11 +106,18 @@ static void look_through(adopt_run *run, const char *folder) {
 
 /* ── Models without a note ── */
 
+/* Only what a note may be of is read: models of terabytes are not, for a note of one. */
 static uint32_t wanted(void *ctx, cli_model *model, size_t unit) {
-    (void)ctx;
+    const adopt_run *run = ctx;
     bool one = unit == 0 && model->tree && model->set && !model->import
             && sft_set_shard_count(model->set) == 1;
-    return one && !cli_is_noted(sft_tree_root(model->tree)) ? SFT_HASH_BIT(SFT_HASH_SSHS_MODEL) : 0;
+    if (!one || cli_is_noted(sft_tree_root(model->tree))) return 0;
+    for (size_t i = 0; i < run->count; i++) {
+        uint64_t bytes = run->notes[i].bytes;
+        if (!run->notes[i].done && (bytes == 0 || bytes == sft_set_data_bytes(model->set)))
+            return SFT_HASH_BIT(SFT_HASH_SSHS_MODEL);
+    }
+    return 0;
 }
 
 static void give_note(adopt_run *run, const cli_model *model, adopt_note *note) {
@@ -174,6 +184,11 @@ void note_adopt(cli *c, char **operands, size_t count) {
     cli_hash_run_end(&run.digests.hashing);
     for (size_t i = 0; i < run.count && !cli_is_json(c); i++)
         if (!run.notes[i].done) cli_path(&c->out, run.notes[i].path, ": its model was not found\n");
+    sft_error err = SFT_ERROR_INIT;
+    if (run.count == 0 && c->status == CLI_OK) {
+        (void)sfti_fail(&err, SFT_NOT_FOUND, "expected notes without a model, found none");
+        cli_refuse(c, NULL, &err);
+    }
     if (run.adopted == 0 && c->status == CLI_OK) cli_status(c, CLI_NO);
     sfti_arena_free(&run.arena);
 }

@@ -35,7 +35,7 @@ static void show(cli *c, const cli_model *model, const cli_sidecar *there) {
     }
     cli_path_bold(&c->out, model->path, there->object.len ? "\n" : ": no note\n");
     for (cli_raw_begin(&raw, there->object); cli_raw_next(&raw);) {
-        if (cli_is(raw.key, "weights")) continue;
+        if (cli_is(raw.key, NOTE_WEIGHTS) || cli_is(raw.key, NOTE_BYTES)) continue;
         cli_fill(&c->out, "  %  ", raw.key);
         cli_pad(&c->out, raw.key.len < 10 ? 10 - raw.key.len : 0);
         cli_pretty(&c->out, raw.value, 14);
@@ -82,13 +82,14 @@ static sft_code write_note(note_run *run, const cli_model *model, cli_sidecar *t
         return SFT_OK;
     }
     sft_span known;
-    const char *digest = cli_raw_string(there->object, "weights", &known)
+    const char *digest = cli_raw_string(there->object, NOTE_WEIGHTS, &known)
                                  && known.len == sft_hash_digits(SFT_HASH_SSHS_MODEL)
                              ? NULL : digest_of(c, model, &hashes, err);
     sft_code code = err ? err->code : SFT_OK;
     if (!code)
         code = note_text(c, there->object, sft_tree_root(model->tree), run->changes,
-                         run->change_count, digest, &text, err);
+                         run->change_count, digest, digest ? sft_set_data_bytes(model->set) : 0,
+                         &text, err);
     sft_span now = { text.data, text.len };
     os_info info;
     int error = code ? 0 : sfti_os_info_path(model->path, true, &info); /* not moved meanwhile */
@@ -176,6 +177,7 @@ static void run_note(cli *c, char **operands, size_t count) {
     note_run run = { .c = c };
     size_t models;
     c->others = CLI_AND_OTHERS;
+    c->counts_unread = true;
     sft_code code = cli_where_read(c, &run.where, &err);
     if (!code) code = read_changes(&run, operands, &count, &err);
     bool writes = run.change_count > 0;
@@ -184,7 +186,8 @@ static void run_note(cli *c, char **operands, size_t count) {
     if (!code && c->set.adopt && (writes || c->set.forget || c->set.save_for))
         code = cli_usage_error(&err, "expected --adopt with folders alone, found more");
     if (!code && c->set.save_for && !writes)
-        code = cli_usage_error(&err, "expected facts with --for, found none");
+        code = cli_usage_error(&err, "expected facts with --for, found none: info --save-as writes "
+                               "what is known without new ones");
     if (code) {
         cli_fail_usage(c, &err);
         return;
@@ -229,9 +232,9 @@ const cli_command cli_note_command = {
         CLI_ON(0, "adopt", adopt, "bring notes whose model was renamed to it again"),
         CLI_ON(0, "force", force, "with --for: also replace what somebody else wrote"),
         CLI_ON(0, "dry-run", dry_run, "print what would be done; write nothing")),
-      cli_input_options, cli_json_options, cli_reading_options, cli_records_options,
-      cli_common_options },
+      cli_unread_options, cli_input_options, cli_json_options, cli_reading_options,
+      cli_records_options, cli_common_options },
     { "all notes are written, or shown", "no model was found",
-      "a model could not be read or a note not written, or a usage error" },
+      CLI_UNREAD_STATUS ", a note could not be written, or a usage error" },
     1, SIZE_MAX, run_note, CLI_URLS_NONE,
 };

@@ -5,6 +5,8 @@
 #include "support/models.h"
 
 #define NOTE_SUFFIX ".own.json"
+#define NOTE_WEIGHTS "weights" /* the digest of the model's tensors, and how many bytes they have */
+#define NOTE_BYTES "weights_bytes"
 #define NOTE_TEXT_MOST ((uint64_t)1 << 20)
 #define NOTE_WORDS_MOST 256 /* of one list */
 
@@ -32,9 +34,10 @@ bool note_is_change(const char *word);
 sft_code note_change_read(const char *word, note_change *out, sft_error *err);
 
 /* The object that a note becomes: `old` is what is there, or empty; root what is known of the
- * model; digest of its weights, or NULL. What others wrote into it stays. */
+ * model; digest of its weights, which have so many bytes, or NULL. What others wrote stays. */
 sft_code note_text(cli *c, sft_span old, const sft_node *root, const note_change *changes,
-                   size_t count, const char *digest, sft_buffer *out, sft_error *err);
+                   size_t count, const char *digest, uint64_t bytes, sft_buffer *out,
+                   sft_error *err);
 
 /* --adopt: notes without a model go to the models of the same weights. */
 void note_adopt(cli *c, char **operands, size_t count);

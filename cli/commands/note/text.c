@@ -185,7 +185,8 @@ static void put_value(sfti_json_writer *w, const note_values *values, size_t at)
 }
 
 sft_code note_text(cli *c, sft_span old, const sft_node *root, const note_change *changes,
-                   size_t count, const char *digest, sft_buffer *out, sft_error *err) {
+                   size_t count, const char *digest, uint64_t bytes, sft_buffer *out,
+                   sft_error *err) {
     sfti_arena arena = { .alloc = c->alloc };
     note_values *values = sfti_arena_take(&arena, sizeof *values);
     sft_sink sink = sft_sink_memory(out);
@@ -203,14 +204,19 @@ sft_code note_text(cli *c, sft_span old, const sft_node *root, const note_change
             cli_raw_write(&w, sft_span_cstr(note_fields[i].name), kept);
     }
     for (cli_raw_begin(&raw, old); cli_raw_next(&raw);) {
-        bool ours = cli_is(raw.key, "weights");
+        bool ours = cli_is(raw.key, NOTE_WEIGHTS) || cli_is(raw.key, NOTE_BYTES);
         for (size_t i = 0; i < NOTE_FIELDS; i++) ours |= cli_is(raw.key, note_fields[i].name);
         if (!ours) cli_raw_write(&w, raw.key, raw.value);
     }
-    sft_span kept;
-    if (digest) sfti_json_put_cstr(&w, "weights", digest);
-    else if (cli_raw_member(old, "weights", &kept))
-        cli_raw_write(&w, sft_span_cstr("weights"), kept);
+    if (digest) {
+        sfti_json_put_cstr(&w, NOTE_WEIGHTS, digest);
+        sfti_json_put_uint(&w, NOTE_BYTES, bytes);
+    }
+    static const char *const keys[] = { NOTE_WEIGHTS, NOTE_BYTES };
+    for (size_t i = 0; !digest && i < 2; i++) {
+        sft_span kept;
+        if (cli_raw_member(old, keys[i], &kept)) cli_raw_write(&w, sft_span_cstr(keys[i]), kept);
+    }
     sfti_json_close(&w, '}');
     sft_code code = sfti_json_done(&w);
     for (size_t i = 0; !code && i < NOTE_FIELDS; i++)

@@ -24,6 +24,7 @@
 #define JOURNAL_MOST ((uint64_t)1 << 30)
 #define JOURNALS_KEPT 20
 #define NAME_SIZE 64
+#define NUMBERS 1000 /* of journals of one second */
 
 /* ── The folder ── */
 
@@ -175,6 +176,25 @@ static sft_code write_file(cli *c, const char *path, bool is_new, const sft_buff
     return cli_write_bytes(c, path, options, (sft_span){ text->data, text->len }, err);
 }
 
+/* Seconds and number of a journal that comes behind all others, whatever became of the clock. */
+static void number_journal(const char *folder, uint64_t *seconds, uint64_t *number) {
+    journals all = { .count = 0 };
+    char text[NAME_SIZE];
+    uint64_t last, n;
+    *seconds = sfti_os_time_s();
+    *number = 0;
+    if (sfti_os_list(folder, take_journal, &all) || all.count == 0) return;
+    memcpy(text, all.names[all.count - 1] + 3, NAME_SIZE - 3);
+    char *dash = strchr(text, '-');
+    if (!dash) return;
+    *dash = '\0';
+    if (!cli_parse_number(text, UINT64_MAX, &last) || last < *seconds
+        || !cli_parse_number(dash + 1, NUMBERS - 1, &n))
+        return;
+    *seconds = last + (n == NUMBERS - 1);
+    *number = (n + 1) % NUMBERS;
+}
+
 sft_code mv_journal_write(cli *c, const mv_plan *plan, mv_journal *out, sft_error *err) {
     char folder[4096], old[sizeof out->path];
     journal_text text = { .bytes = &out->text };
@@ -193,9 +213,11 @@ sft_code mv_journal_write(cli *c, const mv_plan *plan, mv_journal *out, sft_erro
     }
     put_record(&text, "Z", "", NULL);
     code = text.failed ? sfti_fail_memory(err, out->text.len) : SFT_EXISTS;
-    for (unsigned n = 0; code == SFT_EXISTS && n < 1000; n++) {
-        snprintf(out->path, sizeof out->path, "%s/mv-%012" PRIu64 "-%03u", folder,
-                 sfti_os_time_s(), n);
+    for (int again = 0; code == SFT_EXISTS && again < 100; again++) {
+        uint64_t seconds, number;
+        number_journal(folder, &seconds, &number);
+        snprintf(out->path, sizeof out->path, "%s/mv-%012" PRIu64 "-%03" PRIu64, folder, seconds,
+                 number);
         code = write_file(c, out->path, true, &out->text, err);
     }
     if (!code) code = lock_journal(out, err);

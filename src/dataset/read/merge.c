@@ -337,27 +337,30 @@ static uint32_t heap_pop(sfti_ds_merge *m) {
 
 /* ── Merging ── */
 
-/* The next row of a run, which goes back into the heap. */
-static sft_code merge_advance(sfti_ds_merge *m, uint32_t number, sft_error *err) {
-    merge_run *run = &m->runs[number];
-    sft_code code = SFT_OK;
-    bool more = false;
-    if (run->file) run_file_next(run, &more);
-    else code = run_text_next(m, run, &more, err);
-    if (code || !more) return code;
+static void heap_push(sfti_ds_merge *m, uint32_t number) {
     size_t at = m->heap_count++;
     for (; at && merge_before(m, number, m->heap[(at - 1) / 2]); at = (at - 1) / 2)
         m->heap[at] = m->heap[(at - 1) / 2];
     m->heap[at] = number;
+}
+
+/* The next row of a run; false: there is none. */
+static sft_code merge_advance(sfti_ds_merge *m, uint32_t number, bool *more, sft_error *err) {
+    merge_run *run = &m->runs[number];
+    if (!run->file) return run_text_next(m, run, more, err);
+    run_file_next(run, more);
     return SFT_OK;
 }
 
-static void merge_gather(sfti_ds_merge *m) {
+/* The rows of the least key, which are popped, but for that of the group before, alone again. */
+static void merge_gather(sfti_ds_merge *m, bool same) {
     uint32_t winner = 0;
-    m->group_count = m->group_next = 0;
-    do m->group[m->group_count++] = heap_pop(m);
-    while (m->heap_count && sft_span_equal(m->runs[m->heap[0]].row.key,
-                                           m->runs[m->group[0]].row.key));
+    m->group_count = same;
+    m->group_next = 0;
+    if (!same)
+        do m->group[m->group_count++] = heap_pop(m);
+        while (m->heap_count && sft_span_equal(m->runs[m->heap[0]].row.key,
+                                               m->runs[m->group[0]].row.key));
     for (size_t i = 0; i < m->group_count; i++)
         if (m->runs[m->group[i]].source > winner) winner = m->runs[m->group[i]].source;
     for (size_t i = 0; i < m->group_count; i++) {
@@ -383,13 +386,19 @@ sft_code sfti_ds_merge_next(sfti_ds_merge *m, const sfti_ds_row **row, sft_error
     *row = NULL;
     if (m->group_next == m->group_count) {
         size_t count = m->group_count;
+        bool more = false, same = false;
         m->group_count = m->group_next = 0;
         for (size_t i = 0; i < count; i++) {
-            sft_code code = merge_advance(m, m->group[i], err);
+            const uint32_t number = m->group[i];
+            sft_code code = merge_advance(m, number, &more, err);
             if (code) return code;
+            same = count == 1 && more && /* mostly, of a run that is longer than the others */
+                   (!m->heap_count || sfti_bytes_compare(m->runs[number].row.key,
+                                                         m->runs[m->heap[0]].row.key) < 0);
+            if (more && !same) heap_push(m, number);
         }
-        if (m->heap_count == 0) return SFT_OK;
-        merge_gather(m);
+        if (!same && m->heap_count == 0) return SFT_OK;
+        merge_gather(m, same);
     }
     *row = &m->runs[m->group[m->group_next++]].row;
     return SFT_OK;
@@ -412,8 +421,10 @@ sft_code sfti_ds_merge_rewind(sfti_ds_merge *m, sft_error *err) {
         merge_run *run = &m->runs[i];
         run->at = run->begin;
         run->used = run->done = run->next = 0;
-        sft_code code = merge_advance(m, (uint32_t)i, err);
+        bool more = false;
+        sft_code code = merge_advance(m, (uint32_t)i, &more, err);
         if (code) return code;
+        if (more) heap_push(m, (uint32_t)i);
     }
     return SFT_OK;
 }

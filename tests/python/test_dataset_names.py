@@ -30,8 +30,9 @@ def test_a_key_that_is_nowhere(path):
 
 def test_a_key_of_a_column_that_is_nowhere(tmp_path):
     dataset.write(pa.table({"v": [1.0]}), tmp_path, batch_size=1)
-    with pytest.raises(KeyError, match="typo"):
-        dataset.open(tmp_path, keys=["typo"])
+    for option in ("keys", "columns"):
+        with pytest.raises(KeyError, match=r"%s: expected .*\(v\), found typo" % option):
+            dataset.open(tmp_path, **{option: ["typo"]})
 
 
 def test_lists_and_texts(path):

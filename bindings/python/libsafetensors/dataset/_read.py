@@ -14,7 +14,7 @@ from ._arrow import ArrowRows, spans
 from ._arrow_keys import KeyRows
 from ._cache import CACHE_BYTES, Cache
 from ._index import find_index
-from ._layout import BatchLayout, KeyLayout, Layout
+from ._layout import BatchLayout, KeyLayout, Layout, MissingKeys
 from ._names import Names, names_of
 from ._shards import Shards, shards_of_files, shards_of_manifest
 from ._storage import MANIFEST, Place, storage_options
@@ -60,7 +60,14 @@ def open(path: Path, *, version: int | None = None, asof: Moment | None = None,
         raise ValueError("columns: expected a dataset in batch mode, found names in KV mode, of "
                          "which keys chooses")
     chosen = keys if columns is None else columns
-    made = Dataset(shards, manifest, None if chosen is None else frozenset(names_of(chosen)), mode)
+    names = None if chosen is None else frozenset(names_of(chosen))
+    try:
+        made = Dataset(shards, manifest, names, mode)
+    except MissingKeys as error:
+        if columns is None:
+            raise
+        text = str(error.args[0]).replace("keys", "columns", 1)
+        raise MissingKeys(text, error.missing) from None
     return made if rows is None and split is None else made._part(rows, split)
 
 

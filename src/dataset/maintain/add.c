@@ -401,6 +401,7 @@ sft_code sft_dataset_add_tree(const sft_storage *storage, const sft_storage *val
     a.from.storage = values;
     if (!code) code = sfti_ds_storage_check(values, err);
     if (!code) code = add_run(&a);
+    if (code == SFT_DATASET_DISAGREES) sfti_hint(err, SFT_HINT_NONE); /* no overwrite helps */
     if (!code) code = add_result(&a, path, tree, err);
     sft_dataset_close(a.from.dataset);
     sft_dataset_close(a.to.dataset);

@@ -329,6 +329,9 @@ def test_convert(tmp_path):
     beside = tmp_path / "p" / "adapter_config.json"
     assert json.loads(beside.read_text()) == json.loads(told["config"])
     assert json.loads(told["config"])["lora_alpha"] == 2
+    with pytest.raises(ValueError, match="adapter_model"):
+        lora.convert(kohya, tmp_path / "other.safetensors", "peft", architecture="flux.1")
+    assert not (tmp_path / "other.safetensors").exists()
     peft.unlink()
     with pytest.raises(FileExistsError):
         lora.convert(kohya, peft, "peft", architecture="flux.1")

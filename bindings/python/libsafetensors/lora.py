@@ -273,7 +273,7 @@ def convert(path: Path, output: Path, to: Literal["kohya", "peft", "comfy", "dif
     """Writes an adapter under the names of another program, by the maps of docs/layouts.md. Where the
     other layout divides a layer of [out, in], up is cut by rows and down repeated; where it fuses
     several, they are stacked, which the way back undoes bit for bit. For PEFT adapter_config.json is
-    written beside the output; for diffusers the header has it.
+    written beside the output, whose name begins with adapter_model; for diffusers the header has it.
 
     architecture, model: what model the adapter is for, where it does not tell. config: as of Adapter.
     ignore_unmatched: leave out what has no other name that is known; it is in "unmatched". The rest
@@ -283,7 +283,11 @@ def convert(path: Path, output: Path, to: Literal["kohya", "peft", "comfy", "dif
     what the other format has no place for. ValueError: an architecture whose layouts are not known.
     FileExistsError; OSError. Nothing is written then."""
     number = _number_of(to, _FORMATS, "to")
-    beside = os.path.join(os.path.dirname(os.fsdecode(output)), "adapter_config.json")
+    folder, name = os.path.split(os.fsdecode(output))
+    beside = os.path.join(folder, "adapter_config.json")
+    if to == "peft" and not name.startswith("adapter_model"):
+        raise ValueError("expected an output whose name begins with adapter_model for PEFT, for only "
+                         "beside that adapter_config.json is read, found %r" % name)
     if to == "peft" and not overwrite and os.path.lexists(beside):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), beside)
     known = _config_of(path) if config is None else config

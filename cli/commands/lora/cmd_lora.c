@@ -135,7 +135,8 @@ const cli_command cli_lora_command = {
     "the adapter does not. Where the other layout divides a layer, up is cut by rows and down "
     "repeated; where it fuses several, they are stacked, which the way back undoes, bit for bit. "
     "Different alphas of layers that are fused go into the matrices, which is told. --to peft "
-    "writes adapter_config.json beside OUT, --to diffusers has it in the header.",
+    "writes adapter_config.json beside OUT, whose name begins with adapter_model; --to diffusers "
+    "has it in the header.",
     CLI_EXAMPLES(
         { "safetensors lora info style.safetensors", "methods, ranks, alphas, norms" },
         { "safetensors lora merge sdxl.safetensors style.safetensors:0.8 -o styled.safetensors",

@@ -135,6 +135,10 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
     if (!code) run->parts.changed = true;
     if (!code) code = cli_parts_drop_digests(c, &run->parts, true, err);
     if (code) return code;
+    if (peft && !cli_is_adapter_model(out.path))
+        return cli_usage_error(err, "expected an OUT whose name begins with adapter_model for "
+                               "PEFT, for only beside that adapter_config.json is read, found "
+                               "another");
     sft_sink config = { 0 };
     bool has_config = peft && !c->set.dry_run;
     if (has_config) code = open_config(run, out.path, &config, err);

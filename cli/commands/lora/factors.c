@@ -239,14 +239,12 @@ static void say_notes(const factors_run *run) {
 /* Without alphas of its own, a file of PEFT's name beside PEFT's configuration gets its alpha. */
 static sft_code check_beside(const factors_run *run, const cli_output *out, sft_error *err) {
     sfti_arena arena = { .alloc = run->c->alloc };
-    sft_span name = cli_name_of(out->path);
     bool any = false, there = false;
     const sft_adapter_factor *factor;
     os_info info;
     for (size_t i = 0; (factor = sft_adapter_factors_at(run->factors, i)); i++)
         any = any || !factor->has_alpha;
-    if (out->stream || !any || name.len < 13 || memcmp(name.data, "adapter_model", 13) != 0)
-        return SFT_OK;
+    if (out->stream || !any || !cli_is_adapter_model(out->path)) return SFT_OK;
     char *path = cli_join_path(&arena, cli_folder_of(out->path), "adapter_config.json");
     if (path) there = sfti_os_info_path(path, true, &info) == 0;
     sfti_arena_free(&arena);

@@ -1,5 +1,4 @@
 /* diff: compare two models. Tests: tests/cli/diff. */
-#include "base/checked.h"
 #include "commands/commands.h"
 #include "support/models.h"
 #include "support/print.h"

@@ -4,8 +4,6 @@
 #include "support/edit.h"
 #include "support/hints.h"
 
-#include <string.h>
-
 /* ── Standard input ── */
 
 /* A pipe that a signal ends. */

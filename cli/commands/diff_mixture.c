@@ -5,7 +5,6 @@
 #include "support/models.h"
 #include "support/print.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 typedef struct mixture_run {

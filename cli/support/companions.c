@@ -2,7 +2,6 @@
  * model's own name. Tests: tests/cli/mv. */
 #include "support/companions.h"
 
-#include "os/io.h"
 #include "os/os.h"
 #include "os/path.h"
 #include "support/files.h"

@@ -1,7 +1,6 @@
 /* Lines that fit the terminal. */
 #include "support/print.h"
 
-#include "base/error.h"
 #include "base/utf8.h"
 #include "os/os.h"
 #include "support/cli.h"

@@ -2,7 +2,6 @@
 #include "support/values.h"
 
 #include "base/checked.h"
-#include "base/error.h"
 #include "base/number.h"
 #include "support/hints.h"
 #include "support/options.h"

@@ -1,7 +1,6 @@
 /* --where: conditions read, and compared with the fields of a model. Tests: tests/cli/find. */
 #include "support/where.h"
 
-#include "base/error.h"
 #include "safetensors_info.h"
 #include "support/fields.h"
 #include "support/words.h"

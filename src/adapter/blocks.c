@@ -4,8 +4,6 @@
 #include "base/error.h"
 #include "base/glob.h"
 #include "base/json_lex.h"
-#include "label/info.h"
-#include "label/tensors/signatures.h"
 
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/utf8.h"
-#include "label/info.h"
 #include "os/io.h"
 
 #include <string.h>

@@ -1,13 +1,8 @@
 /* Adapters under other names. Tests: tests/layout/run.py, tests/adapter/fused.py. */
 #include "adapter/convert_names.h"
 
-#include "base/checked.h"
-#include "base/endian.h"
 #include "base/error.h"
-#include "base/number.h"
-#include "label/info.h"
 #include "os/io.h"
-#include "safetensors_cast.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "adapter/convert_names.h"
 
 #include "base/error.h"
-#include "label/info.h"
 
 #include <string.h>
 

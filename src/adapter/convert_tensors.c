@@ -2,7 +2,6 @@
 #include "adapter/convert_names.h"
 
 #include "base/error.h"
-#include "label/info.h"
 #include "safetensors_cast.h"
 
 #include <string.h>

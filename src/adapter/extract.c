@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/number.h"
-#include "label/info.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,9 +4,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/number.h"
 #include "base/options.h"
-#include "label/info.h"
 #include "os/workers.h"
 #include "safetensors_cast.h"
 

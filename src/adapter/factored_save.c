@@ -3,7 +3,6 @@
 #include "adapter/factored.h"
 
 #include "base/error.h"
-#include "label/info.h"
 #include "os/io.h"
 
 #include <stdio.h>

@@ -5,7 +5,6 @@
 #include "base/cpu.h"
 #include "base/endian.h"
 #include "base/error.h"
-#include "label/info.h"
 #include "safetensors_cast.h"
 
 #include <string.h>

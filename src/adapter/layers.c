@@ -3,9 +3,6 @@
 #include "adapter/factored.h"
 
 #include "base/error.h"
-#include "label/info.h"
-
-#include <string.h>
 
 /* ── Layers ── */
 

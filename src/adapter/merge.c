@@ -2,7 +2,6 @@
 #include "adapter/merge.h"
 
 #include "base/error.h"
-#include "base/number.h"
 #include "base/options.h"
 #include "os/io.h"
 #include "os/os.h"

@@ -4,7 +4,6 @@
 #include "adapter/adapter.h"
 
 #include "base/error.h"
-#include "label/info.h"
 #include "layout/layout.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 /* Norms of what modules add. */
 #include "adapter/tall.h"
 
-#include "base/error.h"
 #include "base/number.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 /* Tensors of a model with adapters merged into them, as a source. Tests: tests/adapter. */
 #include "adapter/adapter.h"
 
-#include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
 #include "base/mem.h"

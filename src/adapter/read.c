@@ -4,11 +4,9 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/number.h"
-#include "label/info.h"
 #include "os/io.h"
 
 #include <string.h>
-
 
 const sft_tensor *sfti_lora_tensor(const sfti_lora *lora, const sfti_lora_module *module,
                                    sfti_adapter_slot slot) {

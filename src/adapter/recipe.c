@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "keys/digest_keys.h"
-#include "label/info.h"
 #include "safetensors_hash.h"
 
 #define MORE 8 /* pairs that callers add */

@@ -4,7 +4,6 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "label/info.h"
 #include "os/io.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Columns of a dataset: compared, joined and as JSON. */
 #include "base/error.h"
-#include "base/result.h"
 #include "dataset/dataset.h"
 
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* Receipts of tasks as JSON. Tests: test_dataset_shards.c. */
 #include "base/error.h"
-#include "base/result.h"
 #include "base/sink.h"
 #include "dataset/fields.h"
 

@@ -2,7 +2,6 @@
  * test_import_files.c. */
 #include "base/files.h"
 #include "base/options.h"
-#include "bytes/source.h"
 #include "formats/parts/state.h"
 #include "formats/zip/zip.h"
 #include "os/io.h"

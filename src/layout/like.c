@@ -2,7 +2,6 @@
 #include "layout/layout.h"
 
 #include "base/error.h"
-#include "os/io.h"
 #include "safetensors_io.h"
 #include "safetensors_report.h"
 #include "set/image.h"

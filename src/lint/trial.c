@@ -4,7 +4,6 @@
 
 #include "label/tensors/adapters.h"
 
-#include "base/json_lex.h"
 #include "base/number.h"
 
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "merge/work.h"
 
 #include "base/error.h"
-#include "safetensors_report.h"
 
 #include <string.h>
 

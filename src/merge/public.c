@@ -8,7 +8,6 @@
 #include "keys/digest_keys.h"
 #include "safetensors_hash.h"
 #include "safetensors_merge.h"
-#include "safetensors_report.h"
 
 #include <string.h>
 

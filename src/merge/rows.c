@@ -2,9 +2,7 @@
  * by what stands before those of a part of a model. Tests: tests/merge. */
 #include "merge/work.h"
 
-#include "base/checked.h"
 #include "base/error.h"
-#include "base/number.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * they follow one another. Tests: tests/merge. */
 #include "merge/work.h"
 
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/number.h"
 

@@ -2,10 +2,7 @@
  * tests/cli/layout. */
 #include "commands/convert/convert.h"
 #include "commands/convert/layout.h"
-#include "os/io.h"
 #include "support/files.h"
-#include "support/hints.h"
-#include "support/models.h"
 #include "support/output.h"
 #include "support/records.h"
 #include "support/remote.h"

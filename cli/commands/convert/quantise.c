@@ -7,7 +7,6 @@
 #include "safetensors_info.h"
 #include "support/hints.h"
 #include "support/records.h"
-#include "support/values.h"
 
 #include <inttypes.h>
 #include <string.h>

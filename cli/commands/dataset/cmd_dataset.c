@@ -1,7 +1,6 @@
 /* dataset: inspect and maintain folders of shards with a manifest. Tests: tests/cli/dataset. */
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/sink.h"
 #include "commands/commands.h"
 #include "commands/dataset/dataset.h"
 #include "os/io.h"

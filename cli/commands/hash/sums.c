@@ -1,7 +1,6 @@
 /* hash: digests as lines of text, as sha256sum writes and reads them. Tests: tests/cli/hash. */
 #include "commands/hash/hash.h"
 
-#include "base/checked.h"
 #include "base/json_lex.h"
 #include "base/utf8.h"
 #include "os/path.h"

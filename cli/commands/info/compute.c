@@ -4,8 +4,6 @@
 #include "os/os.h"
 #include "support/words.h"
 
-#include <string.h>
-
 bool cli_compute_only_counts(const cli *c) { return c->set.dry_run && c->set.online; }
 
 /* ── One model ── */

@@ -2,7 +2,6 @@
 #include "commands/info/facts.h"
 
 #include "base/error.h"
-#include "support/files.h"
 #include "support/models.h"
 #include "support/words.h"
 

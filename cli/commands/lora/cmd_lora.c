@@ -2,7 +2,6 @@
 #include "commands/commands.h"
 #include "commands/lora/lora.h"
 #include "support/hints.h"
-#include "support/output.h"
 #include "support/remote.h"
 
 #include <string.h>

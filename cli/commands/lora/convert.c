@@ -4,12 +4,10 @@
 #include "base/sink.h"
 #include "commands/convert/layout.h"
 #include "commands/lora/lora.h"
-#include "os/io.h"
 #include "safetensors_adapter.h"
 #include "support/files.h"
 #include "support/output.h"
 #include "support/parts.h"
-#include "support/words.h"
 
 #include <string.h>
 

@@ -2,13 +2,11 @@
 #include "adapter/merge.h"
 #include "base/json.h"
 #include "commands/lora/lora.h"
-#include "keys/digest_keys.h"
 #include "support/hints.h"
 #include "support/files.h"
 #include "support/hash.h"
 #include "support/output.h"
 #include "support/parts.h"
-#include "support/remote.h"
 #include "support/words.h"
 
 #include <inttypes.h>

@@ -3,7 +3,6 @@
 #include "base/glob.h"
 #include "support/files.h"
 #include "support/hints.h"
-#include "support/input.h"
 #include "support/models.h"
 #include "support/words.h"
 

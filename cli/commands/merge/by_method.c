@@ -1,11 +1,8 @@
 /* merge --method: models merged by value. */
-#include "base/number.h"
 #include "commands/merge/merge.h"
-#include "support/files.h"
 #include "support/hints.h"
 #include "support/models.h"
 #include "support/output.h"
-#include "support/remote.h"
 #include "support/words.h"
 
 #include <inttypes.h>

@@ -2,8 +2,6 @@
 #include "commands/merge/merge.h"
 #include "safetensors_hash.h"
 #include "safetensors_io.h"
-#include "support/files.h"
-#include "support/hints.h"
 #include "support/models.h"
 #include "support/remote.h"
 #include "support/words.h"

@@ -1,7 +1,6 @@
 /* note --adopt: notes whose model has another name now. Tests: tests/cli/note. */
 #include "commands/note/note.h"
 
-#include "base/order.h"
 #include "commands/info/facts.h"
 #include "os/io.h"
 #include "support/companions.h"

@@ -10,7 +10,6 @@
 #include "support/where.h"
 #include "support/words.h"
 
-#include <errno.h>
 #include <string.h>
 
 typedef struct note_run {

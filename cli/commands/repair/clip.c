@@ -5,7 +5,6 @@
 #include "support/fresh.h"
 #include "support/output.h"
 #include "support/parts.h"
-#include "support/words.h"
 
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* Hints: what to try next, in words that fit every program. None names an option: a front end
  * has a table of its own where it has better ones. */
-#include "base/error.h"
 #include "safetensors_codes.h"
 #include "safetensors_io.h"
 

@@ -1,7 +1,6 @@
 /* Tensor bytes: borrowed, copied, copied for many tensors at once. Tests: test_view.c. */
 #include "base/announce.h"
 #include "base/checked.h"
-#include "base/job.h"
 #include "base/options.h"
 #include "base/order.h"
 #include "file/file.h"

@@ -1,7 +1,6 @@
 /* Columns are added: a commit that writes files beside the shards. Tests: test_dataset_add.c. */
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/job.h"
 #include "base/options.h"
 #include "base/order.h"
 #include "dataset/commit/addressed.h"

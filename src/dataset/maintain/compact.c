@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/order.h"
-#include "base/sink.h"
 #include "dataset/commit/addressed.h"
 #include "dataset/maintain/compact.h"
 #include "dataset/maintain/results.h"

@@ -3,7 +3,6 @@
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
-#include "bytes/source.h"
 #include "dataset/maintain/compact_nodes.h"
 #include "dataset/read/masks.h"
 

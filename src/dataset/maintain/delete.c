@@ -1,7 +1,6 @@
 /* Rows are deleted: a commit that changes masks alone. Tests: test_dataset_delete.c. */
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/job.h"
 #include "base/options.h"
 #include "base/order.h"
 #include "dataset/commit/addressed.h"

@@ -1,5 +1,4 @@
 /* A dataset is compared with its manifest. Tests: test_dataset_maintain.c. */
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "bytes/source.h"

@@ -3,8 +3,6 @@
 #include "base/error.h"
 #include "dataset/maintain/verify.h"
 
-#include <string.h>
-
 /* An index that readers ignore does no harm: a killed commit may leave its own, a connector's
  * overwrite leaves the old one. */
 static void index_note(verification *v, const sft_error *what) {

@@ -1,8 +1,6 @@
 /* Arrays that Paddle cut into slices are put together. */
 #include "formats/objects/rebuild.h"
 
-#include "formats/pickle/globals.h"
-
 /* 2^30 bytes each: of all arrays together. */
 #define MOST_SLICES 256
 

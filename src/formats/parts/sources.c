@@ -2,7 +2,6 @@
 #include "base/announce.h"
 #include "base/files.h"
 #include "base/portable.h"
-#include "bytes/source.h"
 #include "formats/parts/state.h"
 
 #include <string.h>

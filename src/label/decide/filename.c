@@ -3,8 +3,6 @@
 
 #include "base/json_lex.h"
 
-#include <string.h>
-
 #define NAME_TRUST 20
 
 /* Words of rows "file": in small letters as the name has it in any case, "-" for each of "-_. ";

@@ -1,8 +1,6 @@
 /* Keys without a convention, and what no key should tell. */
 #include "label/header/header.h"
 
-#include <string.h>
-
 /* ── Keys ── */
 
 /* The first of two spellings of a key that holds a number; 0 when there is none. */

@@ -2,8 +2,6 @@
  * targets.c; a model's tensors are looked at by their names without ".weight". */
 #include "label/tensors/adapters.h"
 
-#include <string.h>
-
 const char *sfti_forms_family(const sfti_forms *forms, bool adapter) {
     const sfti_records *records = forms->info->records;
     const unsigned of = adapter ? SFTI_OF_ADAPTERS : SFTI_OF_MODELS;

@@ -2,10 +2,8 @@
  * the values that share them, codes from values and scales. Tests: test_encode.c. */
 #include "convert/encode.h"
 
-#include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
-#include "base/number.h"
 #include "quant/quant.h"
 
 #include <string.h>

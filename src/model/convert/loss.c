@@ -2,8 +2,6 @@
 #include "base/endian.h"
 #include "convert/convert.h"
 
-#include <string.h>
-
 /* What a cast loses is told by the magnitudes that go into the stage that narrows: up to `tiny`
  * they become zero, from `over` on they are too large. Bits of a magnitude order as it does. */
 

@@ -3,9 +3,6 @@
 #include "edit/edit.h"
 #include "os/path.h"
 
-#include <errno.h>
-#include <string.h>
-
 /* ── Applying ── */
 
 /* NONE if nothing changes; PLACE if the change fits; else COPY, or what is better than that. */

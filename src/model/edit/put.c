@@ -1,10 +1,7 @@
 /* Other bytes for tensors of an edit. Tests: test_edit_put.c. */
-#include "base/checked.h"
 #include "base/files.h"
 #include "base/order.h"
 #include "edit/edit.h"
-
-#include <string.h>
 
 /* ── Asking ── */
 

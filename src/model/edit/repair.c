@@ -1,5 +1,4 @@
 /* Repairs: a damaged file as a valid one. Tests: test_repair.c. */
-#include "base/checked.h"
 #include "keys/digest_keys.h"
 #include "base/json.h"
 #include "base/options.h"

@@ -1,9 +1,7 @@
 /* The cache of digests as programs use it. Tests: test_hash.c. */
 #include "hash/cache.h"
 
-#include "base/error.h"
 #include "base/mem.h"
-#include "os/io.h"
 
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include "os/io.h"
 #include "os/os.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define MODEL_SPLIT_LEAST (UINT64_C(8) << 20)

@@ -3,8 +3,6 @@
 #include "hash/hash.h"
 #include "safetensors_report.h"
 
-#include <string.h>
-
 static void put_computed(sfti_json_writer *w, const sft_hashes *hashes) {
     sfti_json_put_open(w, "computed", '{');
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {

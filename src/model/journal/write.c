@@ -1,11 +1,9 @@
 /* Writing a journal. Tests: test_edit_journal.c. */
 #include "journal/journal.h"
 
-#include "base/checked.h"
 #include "base/endian.h"
 #include "base/job.h"
 
-#include <errno.h>
 #include <string.h>
 
 const char sfti_journal_magic[8] = { 's', 'f', 't', '-', 'e', 'd', 'i', 't' };

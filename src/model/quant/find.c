@@ -1,10 +1,6 @@
 /* Recognising how a tensor is quantised. Tests: test_quant.c. */
-#include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
-#include "base/json.h"
-#include "base/number.h"
-#include "base/utf8.h"
 #include "os/io.h"
 #include "quant/fit.h"
 

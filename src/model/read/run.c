@@ -1,6 +1,5 @@
 /* Reading a plan into memory: threads take its tasks in order, the caller's among them. */
 #include "base/error.h"
-#include "base/job.h"
 #include "base/options.h"
 #include "os/workers.h"
 #include "read/read.h"

@@ -2,7 +2,6 @@
 #include "set/diff.h"
 
 #include "base/announce.h"
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "base/order.h"

@@ -1,6 +1,5 @@
 /* Comparing the values of two tensors. Tests: test_diff.c. */
 #include "base/endian.h"
-#include "base/error.h"
 #include "base/job.h"
 #include "base/number.h"
 #include "set/diff.h"

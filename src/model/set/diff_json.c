@@ -3,8 +3,6 @@
 #include "base/tree.h"
 #include "set/diff.h"
 
-#include <string.h>
-
 static void djson_shape(sfti_json_writer *w, const sft_tensor *tensor) {
     sfti_json_open(w, '[');
     for (uint32_t d = 0; d < tensor->rank; d++) sfti_json_uint(w, tensor->shape[d]);

@@ -7,7 +7,6 @@
 #include "base/order.h"
 #include "base/portable.h"
 #include "base/utf8.h"
-#include "os/io.h"
 #include "os/path.h"
 #include "set/set.h"
 #include "safetensors_index.h"

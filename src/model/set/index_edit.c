@@ -8,7 +8,6 @@
 #include "base/splice.h"
 #include "base/utf8.h"
 #include "os/io.h"
-#include "os/os.h"
 #include "set/set.h"
 #include "safetensors_index.h"
 

@@ -1,5 +1,4 @@
 /* Writing a model as one file or several. Tests: test_save.c. */
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"

@@ -6,7 +6,6 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "bytes/replaced.h"
-#include "os/io.h"
 #include "os/path.h"
 
 #include <errno.h>

@@ -3,8 +3,6 @@
 #include "safetensors_report.h"
 #include "safetensors_set.h"
 
-#include <string.h>
-
 /* ── Linear in shards ── */
 
 static uint64_t total_files(const sft_set *set, uint64_t (*of_file)(const sft_file *file)) {

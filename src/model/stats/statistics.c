@@ -1,7 +1,6 @@
 /* Statistics of tensors, by several threads. Tests: test_stats.c. */
 #include "base/announce.h"
 #include "base/error.h"
-#include "base/job.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "bytes/source.h"

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "os/os.h"
-#include "remote/http/text.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "os/io.h"
-#include "remote/http/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

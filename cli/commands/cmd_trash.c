@@ -12,7 +12,6 @@ typedef struct trash_run {
     cli_wheres where;
     sfti_arena arena;
     size_t found;
-    bool failed;
 } trash_run;
 
 static void tell(trash_run *run, const cli_unit *unit) {

@@ -104,11 +104,6 @@ static sft_code load_kron(const sfti_lora_op *op, bool second, sfti_arena *arena
     return code;
 }
 
-static bool square(const sfti_matrix *a, const sfti_matrix *b, const sfti_matrix *c,
-                   const sfti_matrix *d) {
-    return a->rows == b->cols && b->cols == c->rows && c->rows == d->cols;
-}
-
 /* Old files have all factors the other way round; where both ways fit, the new one is meant only
  * if the layer is no square of the rank's size. */
 static sft_code load_glora(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
@@ -120,7 +115,8 @@ static sft_code load_glora(sfti_lora_op *op, sfti_arena *arena, sft_error *err) 
     bool fits = op->a.cols == op->b.rows && op->b.rows == op->c.cols && op->c.cols == op->d.rows
              && op->a.rows == op->channels && op->b.cols == op->channels
              && op->c.rows == op->rows && op->d.cols == op->cols && op->from == 0;
-    op->old_glora = !fits && square(&op->a, &op->b, &op->c, &op->d);
+    op->old_glora = !fits && op->a.rows == op->b.cols && op->b.cols == op->c.rows
+                 && op->c.rows == op->d.cols;
     sfti_matrix swap;
     if (op->old_glora) { /* a2 a1 and b2 b1 */
         swap = op->a, op->a = op->b, op->b = swap;

@@ -150,10 +150,6 @@ static sft_code look_up(map_names *names, const sfti_lora_way *way, uint32_t ten
 
 /* ── Checks ── */
 
-static bool overlap(const sfti_lora_target *a, const sfti_lora_target *b) {
-    return a->from < b->from + b->rows && b->from < a->from + a->rows;
-}
-
 static sft_code check_shape(const map_names *names, const sfti_lora_module *m, uint64_t covered,
                             const sfti_lora_target *target, sft_error *err) {
     const sft_tensor *tensor = sft_set_tensor_at(names->model, target->tensor);
@@ -200,10 +196,6 @@ static bool changes_bias(const sfti_lora *lora, const sfti_lora_module *m) {
     return m->type == SFTI_TYPE_IA3 && factor && factor->rank == 2 && factor->shape[1] == 1;
 }
 
-static bool changes_weight(const sfti_lora_module *m) {
-    return m->type != SFTI_TYPE_FULL || m->slot[SFTI_SLOT_DIFF];
-}
-
 /* Each target of the weight gets one of its bias beside it, or is turned into that. */
 static sft_code add_biases(map_names *names, sfti_lora_module *m, const uint32_t *index,
                            sft_error *err) {
@@ -212,7 +204,7 @@ static sft_code add_biases(map_names *names, sfti_lora_module *m, const uint32_t
     uint32_t at = m->targets;
     bool required = m->slot[SFTI_SLOT_DIFF_BIAS]
                  || (m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_BIAS]);
-    m->targets = changes_weight(m) ? m->targets : 0;
+    if (m->type == SFTI_TYPE_FULL && !m->slot[SFTI_SLOT_DIFF]) m->targets = 0; /* bias alone */
     while (at) {
         sfti_lora_target target = map->targets[at - 1];
         const sft_tensor *weight = sft_set_tensor_at(names->model, target.tensor);
@@ -295,9 +287,12 @@ static sft_code settle_module(map_names *names, sfti_lora_module *m, const uint3
     sft_code code = SFT_OK;
     for (uint32_t at = m->targets; at; at = map->targets[at - 1].next) {
         const sfti_lora_target *target = &map->targets[at - 1];
-        for (uint32_t k = target->next; k; k = map->targets[k - 1].next)
-            if (overlap(target, &map->targets[k - 1]))
-                return refuse_two(names, m, target, &map->targets[k - 1], err);
+        for (uint32_t k = target->next; k; k = map->targets[k - 1].next) {
+            const sfti_lora_target *other = &map->targets[k - 1];
+            if (target->from < other->from + other->rows
+                && other->from < target->from + target->rows)
+                return refuse_two(names, m, target, other, err);
+        }
         covered += target->rows;
     }
     for (uint32_t at = m->targets; !code && at; at = map->targets[at - 1].next)

@@ -1,6 +1,5 @@
-/* Under which names adapters know a layer of a model: as the model names it, as the other
- * layouts of
- * data/layouts do, and rows of what one of them fuses. */
+/* Under which names adapters know a layer of a model: as the model names it, as the other layouts
+ * of data/layouts do, and rows of what one of them fuses. */
 #include "adapter/adapter.h"
 
 #include "base/error.h"

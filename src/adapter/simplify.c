@@ -91,10 +91,6 @@ static sft_code change_whole(change *ch, uint64_t rows, sft_error *err) {
     return code;
 }
 
-static bool adds_nothing(const sfti_lora_module *m) {
-    return m->has_alpha && !(m->scale < 0) && !(m->scale > 0);
-}
-
 static sft_code simplify_layer(sft_adapter_factors *f, sfti_factor *layer,
                                const sfti_rank_rule *rule, sfti_arena *arena, sfti_lowrank *out,
                                sft_error *err) {
@@ -110,7 +106,7 @@ static sft_code simplify_layer(sft_adapter_factors *f, sfti_factor *layer,
                             .rows = rows };
     sfti_row_matrix all = { rows, cols, read_change, &ch };
     sft_code code = SFT_OK;
-    layer->told.left_out = adds_nothing(m);
+    layer->told.left_out = m->has_alpha && !(m->scale < 0) && !(m->scale > 0); /* adds nothing */
     if (layer->told.left_out) return SFT_OK;
     const sfti_lora_target *t = x->model ? next_target(x, NULL, m) : NULL;
     if (t && sfti_lora_needs_all(x->lora, m, sft_set_tensor_at(x->model, t->tensor), false))
@@ -120,10 +116,6 @@ static sft_code simplify_layer(sft_adapter_factors *f, sfti_factor *layer,
 }
 
 /* ── What is simplified ── */
-
-static bool is_plain_factors(const sfti_lora_module *m) {
-    return m->type == SFTI_TYPE_LORA && !m->slot[SFTI_SLOT_MAGNITUDE] && !m->tucker;
-}
 
 static bool needs_model(const sfti_lora_module *m) {
     return m->slot[SFTI_SLOT_MAGNITUDE] || m->type == SFTI_TYPE_GLORA || m->type == SFTI_TYPE_IA3
@@ -217,7 +209,8 @@ sft_code sfti_plan_simplify(sft_adapter_factors *f, sft_error *err) {
                                        err);
     for (size_t i = 0; !code && i < x->lora->count; i++) {
         const sfti_lora_module *m = &x->lora->modules[i];
-        bool whole = is_plain_factors(m) || is_norm(x, m);
+        bool plain = m->type == SFTI_TYPE_LORA && !m->slot[SFTI_SLOT_MAGNITUDE] && !m->tucker;
+        bool whole = plain || is_norm(x, m);
         if (!whole) code = add_module(x, i, err);
         if (!code) code = keep_module(x, m, whole, err);
     }

@@ -400,10 +400,6 @@ static sft_code apply_join(apply_run *run, const sfti_layout_rule *rule, const s
     return code;
 }
 
-static bool is_there(const apply_run *run, sft_span name) {
-    return sfti_names_find(&run->names, name) != SFTI_NO_NAME;
-}
-
 static sft_code apply_tensor(apply_run *run, sfti_side to, const sft_part *part, bool *unmatched) {
     const sfti_naming_part *of = run->part;
     const sfti_layout_rule *rule;
@@ -415,7 +411,8 @@ static sft_code apply_tensor(apply_run *run, sfti_side to, const sft_part *part,
         bool matches = false, forth = to == SFTI_DIFFUSERS;
         if (rule->adapters) continue;
         if (forth) matches = sfti_layout_matches(rule->original, part->spec.name, false, &match);
-        else if (rule->when.len > 0 && !is_there(run, rule->when)) continue;
+        else if (rule->when.len > 0 && sfti_names_find(&run->names, rule->when) == SFTI_NO_NAME)
+            continue;
         for (; !forth && piece < rule->count && !matches;) {
             matches = sfti_layout_matches(rule->pieces[piece], part->spec.name, false, &match);
             if (!matches) piece++;

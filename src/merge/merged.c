@@ -117,10 +117,6 @@ static sft_code resolve(sfti_merge_op *op, sft_error *err) {
     return SFT_OK;
 }
 
-static const sfti_merge_method *plain_method(void) {
-    return sfti_merge_method_of(sft_span_cstr("passthrough"));
-}
-
 /* A tensor that is not in enough models is the reference's. */
 static sft_code choose(sfti_merge_op *op, const sfti_merge_plan *plan, const sfti_merge_row *row,
                        sft_error *err) {
@@ -136,7 +132,7 @@ static sft_code choose(sfti_merge_op *op, const sfti_merge_plan *plan, const sft
     bool lacks_base = plan->base != SIZE_MAX && !op->has_base;
     sft_code code = resolve(op, err);
     if (!lacks_base && op->count >= op->method->least) return code;
-    op->method = plain_method();
+    op->method = sfti_merge_method_of(sft_span_cstr("passthrough"));
     op->has_base = false;
     op->count = 1;
     op->model[0] = row->from;

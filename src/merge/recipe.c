@@ -354,11 +354,6 @@ sft_code sfti_merge_recipe_settle(sfti_merge_recipe *recipe, sft_error *err) {
 
 /* ── Reading it ── */
 
-static sft_code read_seed(const recipe_text *r, const recipe_node *n) {
-    if (n->type == NODE_SCALAR && recipe_uint(n->text, &r->out->seed)) return SFT_OK;
-    return refuse_line(r, n->line, "a seed of 0 to 18446744073709551615");
-}
-
 static sft_code read_top(recipe_text *r) {
     sfti_merge_recipe *out = r->out;
     const recipe_node *base = NULL, *params = NULL, *models = NULL, *slices = NULL;
@@ -375,8 +370,10 @@ static sft_code read_top(recipe_text *r) {
         else if (sfti_is(n->key, "models")) models = n;
         else if (sfti_is(n->key, "slices")) slices = n;
         else if (sfti_is(n->key, "parameters")) params = n;
-        else if (sfti_is(n->key, "seed")) code = read_seed(r, n);
-        else if (sfti_is(n->key, "out_dtype") && text) out->dtype = n->text;
+        else if (sfti_is(n->key, "seed")) {
+            if (!text || !recipe_uint(n->text, &out->seed))
+                code = refuse_line(r, n->line, "a seed of 0 to 18446744073709551615");
+        } else if (sfti_is(n->key, "out_dtype") && text) out->dtype = n->text;
         else if (sfti_is(n->key, "dtype") && text) {
             if (out->dtype.len == 0) out->dtype = n->text;
         } else if (sfti_is(n->key, "ignore_missing") && text) {

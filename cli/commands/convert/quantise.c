@@ -37,10 +37,6 @@ static const char *const other_parts[] = {
     "image_encoder.", "clip_vision.",
 };
 
-static bool ends_in_weight(sft_span name) {
-    return name.len > 7 && memcmp(name.data + name.len - 7, ".weight", 7) == 0;
-}
-
 /* sfti_quantise_options.spares */
 static const char *why_spared(void *ctx, size_t i, const sft_spec *values) {
     quantise_run *q = ctx;
@@ -49,7 +45,8 @@ static const char *why_spared(void *ctx, size_t i, const sft_spec *values) {
     bool only = set->only.count > 0 && cli_matches_any(&set->only, name);
     (void)i;
     q->only += only;
-    if (values->rank != 2 || !ends_in_weight(name)) return only ? "no matrix of a layer" : "";
+    if (values->rank != 2 || name.len < 8 || memcmp(name.data + name.len - 7, ".weight", 7) != 0)
+        return only ? "no matrix of a layer" : "";
     if (set->only.count > 0 && !only) return "not of --only";
     if (cli_matches_any(&set->spare, name)) return "--spare";
     if (only) return NULL;

@@ -193,12 +193,14 @@ static sft_code merge_companions(dup_end_run *run, cli_unit *out, sft_error *err
         if (!goes->items[i].is_model && !to) return sfti_fail_memory(err, 1);
         const char *from = to ? cli_absolute(run->arena, goes->items[i].path, &error) : NULL;
         to = from ? cli_absolute(run->arena, to, &error) : NULL;
-        if (to && sfti_os_info_path(to, false, &there) == ENOENT)
+        if (to && sfti_os_info_path(to, false, &there) == ENOENT) {
             moves.items[moves.count++] = (cli_move){ .from = from, .to = to };
-        else if (out->items[out->count++] = goes->items[i],
-                 to && cli_ends_with(sft_span_cstr(to), NOTE_SUFFIX)
-                 && merge_notes(run, from, to, err))
-            return err->code;
+            continue;
+        }
+        out->items[out->count++] = goes->items[i];
+        bool is_note = to && cli_ends_with(sft_span_cstr(to), NOTE_SUFFIX);
+        sft_code code = is_note ? merge_notes(run, from, to, err) : SFT_OK;
+        if (code) return code;
     }
     if (moves.count == 0) return SFT_OK;
     cli_move model = { .from = cli_absolute(run->arena, goes->path, &error),

@@ -59,12 +59,6 @@ sft_code merge_hash(merge_run *run, bool at_end, sft_error *err) {
 
 /* ── The metadata ── */
 
-static sft_span metadata_of(const sft_set *set, const char *key) {
-    sft_span value = { NULL, 0 };
-    (void)sft_file_metadata_get(sft_set_shard_at(set, 0), sft_span_cstr(key), &value);
-    return value;
-}
-
 static sft_code put_record(merge_run *run, size_t which, bool one_file, sft_error *err) {
     sfti_merge_record *record = &run->records[which];
     sft_code code = sfti_merge_record_make(&run->recipe, run->origins, &run->arena, record, err);
@@ -98,8 +92,8 @@ static sft_code take_recipe(merge_run *run, sft_error *err) {
     memset(&inputs, 0, sizeof inputs);
     run->blame = c->set.replay;
     sft_code code = cli_open_operand(c, c->set.replay, &inputs, &input, &set, err);
-    sft_span text = code ? (sft_span){ NULL, 0 } : metadata_of(set, SFTI_MERGE_KEY);
-    if (!code && !text.data)
+    sft_span text = { NULL, 0 };
+    if (!code && !sft_file_metadata_get_cstr(sft_set_shard_at(set, 0), SFTI_MERGE_KEY, &text))
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected the recipe of a merge in its header "
                          "(" SFTI_MERGE_KEY "), found none");
     char *copy = code ? NULL : sfti_arena_copy(&run->arena, text.data, text.len);
@@ -109,13 +103,6 @@ static sft_code take_recipe(merge_run *run, sft_error *err) {
     run->replayed = set;
     cli_inputs_free(&inputs);
     return code;
-}
-
-static sft_code lacks_input(const merge_run *run, size_t i, sft_error *err) {
-    sft_span name = run->recipe.models[i], content = run->recipe.content[i];
-    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected the model \"%.*s\" (content digest %.*s) "
-                     "among the models named, found none with it", SFTI_CLIP(name, 100),
-                     SFTI_CLIP(content, 64));
 }
 
 sft_code merge_replay(merge_run *run, char **operands, size_t count, sft_error *err) {
@@ -154,7 +141,11 @@ sft_code merge_replay(merge_run *run, char **operands, size_t count, sft_error *
     }
     if (!code) run->blame = c->set.replay;
     for (size_t i = 0; !code && i < models; i++)
-        if (!run->inputs[i].content) code = lacks_input(run, i, err);
+        if (!run->inputs[i].content)
+            code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected the model \"%.*s\" (content "
+                             "digest %.*s) among the models named, found none with it",
+                             SFTI_CLIP(run->recipe.models[i], 100),
+                             SFTI_CLIP(run->recipe.content[i], 64));
     if (code) run->recipe.count = 0; /* none is open */
     return code;
 }

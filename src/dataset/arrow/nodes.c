@@ -30,10 +30,6 @@ static sft_code form_values(const sfti_arrow_type *type, sfti_arena *arena, sfti
     return SFT_OK;
 }
 
-static bool form_is_struct(const struct ArrowSchema *schema) {
-    return strcmp(schema->format, "+s") == 0 && !schema->dictionary;
-}
-
 /* Lists around something that is not a plain number. */
 static bool form_is_list(const struct ArrowSchema *schema, sfti_arrow_list *list) {
     return !schema->dictionary && sfti_arrow_list_read(schema->format, list) &&
@@ -47,7 +43,7 @@ sft_code sfti_ds_column_form(const struct ArrowSchema *schema, sft_dataset_mode 
     sfti_arrow_type type;
     sfti_arrow_list list;
     sft_code code = SFT_OK;
-    if (form_is_struct(schema)) {
+    if (strcmp(schema->format, "+s") == 0 && !schema->dictionary) {
         c->form = SFTI_FORM_TENSOR;
         if (top) code = sfti_arrow_tensor_read(schema, arena, &tensor, err);
         if (top && (code != SFT_COLUMN_TYPE || !batch)) return code;

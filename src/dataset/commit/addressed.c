@@ -61,6 +61,11 @@ static bool addressed_text(sft_buffer *to, const char *text) {
 
 /* ── Masks ── */
 
+static int masks_order(const void *masks, uint32_t a, uint32_t b) {
+    const sfti_ds_mask *all = masks;
+    return strcmp(all[a].shard, all[b].shard);
+}
+
 sft_code sfti_ds_masks_make(const sfti_ds_mask *mask, size_t count, const char *commit,
                             const sft_allocator *alloc, sft_buffer *bytes, sfti_ds_masks *out,
                             sft_error *err) {
@@ -68,18 +73,20 @@ sft_code sfti_ds_masks_make(const sfti_ds_mask *mask, size_t count, const char *
                              { "deleted", SFT_U64, 1, { count }, { .alloc = *alloc } },
                              { "masks", SFT_U8, 1, { 0 }, { .alloc = *alloc } },
                              { "names", SFT_U8, 1, { 0 }, { .alloc = *alloc } } };
-    bool good = true;
+    sfti_arena arena = { .alloc = *alloc };
     *out = (sfti_ds_masks){ .shards = count };
     bytes->len = 0;
     if (!count) return SFT_OK;
+    const uint32_t *order = sfti_arena_sorted(&arena, count, masks_order, mask);
+    bool good = order != NULL;
     for (size_t i = 0; good && i < count; i++) {
-        sfti_total_add(&out->deleted, mask[i].deleted);
-        good = addressed_number(&t[0].data, mask[i].bits) &&
-               addressed_number(&t[1].data, mask[i].deleted) &&
-               sfti_buffer_put(&t[2].data, mask[i].at,
-                               (size_t)sfti_ds_mask_bytes(mask[i].bits)) &&
-               addressed_text(&t[3].data, mask[i].shard);
+        const sfti_ds_mask *m = &mask[order[i]];
+        sfti_total_add(&out->deleted, m->deleted);
+        good = addressed_number(&t[0].data, m->bits) && addressed_number(&t[1].data, m->deleted) &&
+               sfti_buffer_put(&t[2].data, m->at, (size_t)sfti_ds_mask_bytes(m->bits)) &&
+               addressed_text(&t[3].data, m->shard);
     }
+    sfti_arena_free(&arena);
     t[2].shape[0] = t[2].data.len;
     t[3].shape[0] = t[3].data.len;
     sft_code code =

@@ -6,7 +6,7 @@
 #include "dataset/read/masks.h"
 #include "dataset/read/places.h"
 
-/* Make the file of these masks, each of which has a bit set, by the names of their shards. Without
+/* Make the file of these masks, in any order, each of which has a bit set. Without
  * any, out is what no deletion is. commit: of this attempt alone. `bytes` is the caller's, with an
  * allocator, and filled anew. */
 sft_code sfti_ds_masks_make(const sfti_ds_mask *mask, size_t count, const char *commit,

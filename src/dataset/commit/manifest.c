@@ -205,13 +205,11 @@ sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
     static const char *const tails[] = { "write", "drop", "pad" };
     const sft_dataset_options *o = c->options;
     m->ours = true;
-    m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
-    memcpy(m->commit, c->job.uuid, sizeof m->commit);
     /* The time until which gc keeps what this commit or an earlier one replaced. */
     uint64_t now = sfti_os_time_s(), until = c->base.keep_until > now ? c->base.keep_until : 0;
     uint64_t keep = c->how.mode == SFT_COMMIT_OVERWRITE && c->has_base ? o->keep_old_s : 0;
     if (keep && !sfti_add(now, keep, &keep)) keep = UINT64_MAX;
-    sfti_ds_swap_history(&c->swap, &c->base, o->keep_versions && c->has_base, c->job.uuid, m);
+    sfti_ds_swap_begin(&c->swap, &c->base, o->keep_versions && c->has_base, c->job.uuid, m);
     m->keep_until = keep > until ? keep : until;
     if (o->mode == SFT_DATASET_BATCH) {
         m->batch_size = o->batch_size;

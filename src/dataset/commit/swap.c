@@ -111,10 +111,15 @@ void sfti_ds_guard_drop(sfti_ds_swap *w) {
 
 /* ── Versions ── */
 
-void sfti_ds_swap_history(sfti_ds_swap *w, const sfti_ds_manifest *old, bool keeps,
+void sfti_ds_swap_begin(sfti_ds_swap *w, const sfti_ds_manifest *old, bool keeps,
                           const char *commit, sfti_ds_manifest *next) {
     uint64_t now = sfti_os_time_s();
     keeps = keeps && old->version > 0; /* a connector's has no number */
+    next->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
+    memcpy(next->commit, commit, sizeof next->commit);
+    w->old = old->text;
+    w->old_version = old->version;
+    w->commit = commit;
     next->committed = now > old->committed ? now : old->committed;
     if (*old->history) memcpy(next->history, old->history, sizeof next->history);
     else if (keeps) memcpy(next->history, commit, sizeof next->history);

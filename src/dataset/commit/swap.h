@@ -40,10 +40,10 @@ typedef enum sfti_ds_outcome {
 /* SFT_DATASET_UNGUARDED if the storage cannot keep commits apart: the check before anything is
  * written. */
 sft_code sfti_ds_guard_check(const sft_storage *storage, bool single, sft_error *err);
-/* What a commit after `old` says of its time and history, and what the swap does about it. keeps:
- * the old version stays readable. */
-void sfti_ds_swap_history(sfti_ds_swap *swap, const sfti_ds_manifest *old, bool keeps,
-                          const char *commit, sfti_ds_manifest *next);
+/* What the manifest of a commit after `old` says of the commit, its time and history, and what the
+ * swap does about it. keeps: the old version stays readable. */
+void sfti_ds_swap_begin(sfti_ds_swap *swap, const sfti_ds_manifest *old, bool keeps,
+                        const char *commit, sfti_ds_manifest *next);
 /* Take the lock, or choose another guard. To be called before the manifest is read. */
 sft_code sfti_ds_guard_take(sfti_ds_swap *swap, uint64_t wait_ms, sft_error *err);
 /* With the manifest that was read then (NULL: none): with a lock, whether other writers use commit

@@ -260,10 +260,8 @@ static sft_code add_manifest(addition *a) {
     *m->index_commit = '\0';
     if (!sfti_add(m->version, 1, &m->version)) return sfti_ds_overflow("a version", a->err);
     if (!*m->row_order) memcpy(m->row_order, m->commit, sizeof m->row_order);
-    m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
     m->numbered = m->numbered || w->guard == SFTI_GUARD_NUMBER;
-    sfti_ds_swap_history(w, &a->now, true, a->to.uuid, m);
-    memcpy(m->commit, a->to.uuid, sizeof m->commit);
+    sfti_ds_swap_begin(w, &a->now, true, a->to.uuid, m);
     a->text.len = 0;
     return sfti_ds_manifest_write(m, &a->text, a->err);
 }
@@ -300,10 +298,7 @@ static void add_after(void *ctx) {
 static sft_code add_publish(addition *a, sfti_ds_outcome *outcome) {
     const sfti_ds_steps steps = { a, NULL, add_after, a->how.warn, a->how.warn_ctx };
     sfti_ds_swap *w = &a->to.swap;
-    w->old = a->now.text;
-    w->old_version = a->now.version;
     w->text = (sft_span){ a->text.data, a->text.len };
-    w->commit = a->to.uuid;
     w->folder = a->to.folder;
     sft_code code = add_move(a);
     if (!code) code = sfti_ds_swap_run(w, &steps, outcome, a->err);

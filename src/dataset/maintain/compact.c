@@ -52,11 +52,6 @@ static bool compact_segmented(const compaction *c) {
     return c->options.form == SFT_FORM_SEGMENTS;
 }
 
-static int masks_by_name(const void *masks, uint32_t a, uint32_t b) {
-    const sfti_ds_mask *all = masks;
-    return strcmp(all[a].shard, all[b].shard);
-}
-
 /* The masks of shards that are not rewritten. */
 static sft_code compact_masks(compaction *c) {
     const sfti_ds_masks *old = &sfti_ds_manifest_of(c->dataset)->masks;
@@ -68,13 +63,8 @@ static sft_code compact_masks(compaction *c) {
         if (mask) all[count++] = *mask;
     }
     if (count == old->shards) return SFT_OK; /* the same file */
-    const uint32_t *order = sfti_arena_sorted(&c->arena, count, masks_by_name, all);
-    sfti_ds_mask *sorted = sfti_arena_array(&c->arena, count, sizeof *sorted);
-    if (!order || !sorted) return sfti_fail_memory(c->err, count * sizeof *sorted);
-    for (size_t i = 0; i < count; i++) sorted[i] = all[order[i]];
     c->masks.alloc = c->alloc;
-    return sfti_ds_masks_make(sorted, count, c->uuid, &c->alloc, &c->masks, &c->next.masks,
-                              c->err);
+    return sfti_ds_masks_make(all, count, c->uuid, &c->alloc, &c->masks, &c->next.masks, c->err);
 }
 
 /* The places of columns of shards that are not rewritten. */
@@ -131,10 +121,7 @@ static sft_code compact_manifest(compaction *c) {
     if (!*m->row_order) memcpy(m->row_order, m->commit, sizeof m->row_order);
     if (!sfti_add(m->version, 1, &m->version))
         return sfti_ds_overflow("a version", c->err);
-    m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
-    sfti_ds_swap_history(&c->swap, sfti_ds_manifest_of(c->dataset), !c->options.drop_old, c->uuid,
-                         m);
-    memcpy(m->commit, c->uuid, sizeof m->commit);
+    sfti_ds_swap_begin(&c->swap, sfti_ds_manifest_of(c->dataset), !c->options.drop_old, c->uuid, m);
     return SFT_OK;
 }
 
@@ -211,10 +198,7 @@ static sft_code compact_publish(compaction *c) {
     c->next.numbered = c->next.numbered || c->swap.guard == SFTI_GUARD_NUMBER;
     if (!code) code = sfti_ds_manifest_write(&c->next, &text, c->err);
     sfti_ds_swap *w = &c->swap;
-    w->old = sft_dataset_manifest(c->dataset);
-    w->old_version = sfti_ds_manifest_of(c->dataset)->version;
     w->text = (sft_span){ text.data, text.len };
-    w->commit = c->uuid;
     w->folder = c->folder;
     for (size_t i = 0; i < c->count && !w->shard; i++) w->shard = compact_new_name(c, i);
     if (!code) code = compact_move(c);

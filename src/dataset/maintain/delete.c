@@ -51,7 +51,8 @@ typedef struct deletion {
     sft_buffer masks, text;
     sft_span *keys; /* KV: of tensors to be deleted, ascending */
     size_t key_count;
-    bool *found; /* of each key */
+    bool *found;   /* of each key */
+    size_t *which; /* for each column, for each row given: the number of its key */
     char uuid[37], folder[SFTI_JOB_FOLDER];
     uint64_t deleted; /* rows, or tensors, that were not deleted before */
     sft_error *err;
@@ -156,7 +157,9 @@ static sft_code delete_names(deletion *d) {
     sft_span *keys = sfti_arena_array(&d->work, count, sizeof *keys);
     d->keys = sfti_arena_array(&d->work, count, sizeof *keys);
     d->found = sfti_arena_array(&d->work, count, sizeof *d->found);
-    if (!keys || !d->keys || !d->found) return sfti_fail_memory(d->err, count * sizeof *keys);
+    d->which = sfti_arena_array(&d->work, count, sizeof *d->which);
+    if (!keys || !d->keys || !d->found || !d->which)
+        return sfti_fail_memory(d->err, count * sizeof *keys);
     for (size_t k = 0; k < m->column_count; k++) {
         const sft_span column = m->columns[k].name, sep = m->separator;
         const char *suffix = sfti_arena_join(&d->work, sep, column);
@@ -172,11 +175,13 @@ static sft_code delete_names(deletion *d) {
     const uint32_t *order = sfti_arena_sorted(&d->work, (size_t)count, key_order, keys);
     if (!order) return sfti_fail_memory(d->err, count * sizeof *order);
     d->key_count = 0;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if (!i || !sft_span_equal(keys[order[i]], keys[order[i - 1]])) {
             d->found[d->key_count] = false;
             d->keys[d->key_count++] = keys[order[i]];
         }
+        d->which[order[i]] = d->key_count - 1;
+    }
     return SFT_OK;
 }
 
@@ -196,28 +201,13 @@ static bool delete_has(const deletion *d, sft_span key, size_t *at) {
 
 /* Each name must be that of a row that can be seen. */
 static sft_code delete_all_found(const deletion *d) {
-    const sfti_ds_manifest *m = &d->now;
     for (size_t i = 0; i < d->how.key_count; i++) {
-        const sft_span name = d->how.keys[i];
         bool found = false;
-        sfti_arena arena = { .alloc = d->alloc };
-        for (size_t k = 0; !found && k < m->column_count; k++) {
-            const sft_span column = m->columns[k].name;
-            const char *start = sfti_arena_join(&arena, name, column.len ? m->separator : column);
-            const size_t len = name.len + (column.len ? m->separator.len : 0);
-            const char *key = start ? sfti_arena_join(&arena, (sft_span){ start, len }, column)
-                                    : NULL;
-            size_t at;
-            if (!key) {
-                sfti_arena_free(&arena);
-                return sfti_fail_memory(d->err, len);
-            }
-            found = delete_has(d, (sft_span){ key, len + column.len }, &at) && d->found[at];
-        }
-        sfti_arena_free(&arena);
+        for (size_t k = 0; k < d->now.column_count; k++)
+            found = found || d->found[d->which[k * d->how.key_count + i]];
         if (!found)
             return sfti_fail(d->err, SFT_TENSOR_NOT_FOUND, "expected names of rows, found "
-                             "\"%.*s\", which none has", SFTI_CLIP(name, 100));
+                             "\"%.*s\", which none has", SFTI_CLIP(d->how.keys[i], 100));
     }
     return SFT_OK;
 }
@@ -320,10 +310,8 @@ static sft_code delete_manifest(deletion *d) {
         memmove(m->index_commit, sfti_ds_manifest_index(&d->now), sizeof m->index_commit);
     if (!sfti_add(m->version, 1, &m->version)) return sfti_ds_overflow("a version", d->err);
     *m->row_order = '\0';
-    m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
     m->numbered = m->numbered || d->swap.guard == SFTI_GUARD_NUMBER;
-    sfti_ds_swap_history(&d->swap, &d->now, true, d->uuid, m);
-    memcpy(m->commit, d->uuid, sizeof m->commit);
+    sfti_ds_swap_begin(&d->swap, &d->now, true, d->uuid, m);
     d->text.len = 0;
     return sfti_ds_manifest_write(m, &d->text, d->err);
 }
@@ -344,10 +332,7 @@ static sft_code delete_publish(deletion *d) {
     sfti_ds_outcome outcome = SFTI_SWAP_FAILED;
     sfti_ds_swap *w = &d->swap;
     sft_error ignored;
-    w->old = d->now.text;
-    w->old_version = d->now.version;
     w->text = (sft_span){ d->text.data, d->text.len };
-    w->commit = d->uuid;
     w->folder = d->folder;
     sft_code code = sfti_ds_addressed_put(d->storage, SFTI_MASKS_FILE, d->next.masks.sha256,
                                           &d->masks, d->err);

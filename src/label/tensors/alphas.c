@@ -174,17 +174,10 @@ void sfti_adapter_alphas(sft_info *info, uint64_t most) {
     if (!values->any) info->adapter.alpha_sampled = false;
 }
 
-/* Newton's; libm is not needed for this alone. */
-static double root_of(double value) {
-    double root = value > 1 ? value : 1;
-    for (int i = 0; i < 64 && value > 0; i++) root = (root + value / root) / 2;
-    return root;
-}
-
 void sfti_adapter_scale(sft_info *info) {
     sfti_adapter *adapter = &info->adapter;
     adapter->scale = -1;
     if (!adapter->rank.known || !adapter->alpha.known || !(adapter->rank.mode > 0)) return;
-    double divisor = adapter->rslora ? root_of(adapter->rank.mode) : adapter->rank.mode;
+    double divisor = adapter->rslora ? sfti_root(adapter->rank.mode) : adapter->rank.mode;
     adapter->scale = adapter->alpha.mode / divisor;
 }

@@ -69,18 +69,6 @@ static inline void with_cells(float *values, const quant_cells *cells, const flo
     }
 }
 
-static void subtract(float *values, const quant_cells *cells, const float *numbers) {
-    with_cells(values, cells, numbers, '-');
-}
-
-static void add(float *values, const quant_cells *cells, const float *numbers) {
-    with_cells(values, cells, numbers, '+');
-}
-
-static void multiply(float *values, const quant_cells *cells, const float *numbers) {
-    with_cells(values, cells, numbers, '*');
-}
-
 static void to_int8(float *values, size_t count) {
     for (size_t i = 0; i < count; i++) {
         float v = values[i] + 0x1.8p23f; /* which rounds to even what is below 2^22 */
@@ -103,23 +91,23 @@ static void combine_cells(const sfti_dequant *d, size_t parts, const quant_cells
             for (size_t i = 0; i < cells->count; i++) numbers[i] *= nested[i];
             for (size_t i = 0; i < cells->count; i++) numbers[i] += q->nested_offset;
         }
-        if (how->role == SFTI_PART_ZERO) subtract(values, cells, numbers);
+        if (how->role == SFTI_PART_ZERO) with_cells(values, cells, numbers, '-');
         if (how->role == SFTI_PART_SCALE) {
             for (size_t i = 0; i < cells->count; i++) {
                 float before = pending ? factors[i] : 1;
                 factors[i] = how->divides ? before / numbers[i] : before * numbers[i];
             }
             pending = !how->then && !how->to_int8;
-            if (!pending) multiply(values, cells, factors);
+            if (!pending) with_cells(values, cells, factors, '*');
         }
         if (how->role == SFTI_PART_ADD) {
-            if (pending) multiply(values, cells, factors);
+            if (pending) with_cells(values, cells, factors, '*');
             pending = false;
-            add(values, cells, numbers);
+            with_cells(values, cells, numbers, '+');
         }
         if (how->to_int8) to_int8(values, cells->columns);
     }
-    if (pending) multiply(values, cells, factors);
+    if (pending) with_cells(values, cells, factors, '*');
 }
 
 /* ── Rotation ── */

@@ -250,10 +250,6 @@ static bool is_column(const sft_tensor *tensor) {
     return true;
 }
 
-static bool is_single(const sft_tensor *tensor) {
-    return is_column(tensor) && (tensor->rank == 0 || tensor->shape[0] == 1);
-}
-
 /* One number a row of a tensor of more than two dimensions: its rows are those of the first. */
 static void fit_first_rows(sfti_quant_fit *f, const sft_tensor *scale) {
     sfti_quant *q = f->q;
@@ -350,7 +346,8 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
     uint32_t wanted[2] = { how->rows, how->columns };
     bool any = how->rows == SFTI_BLOCK_ANY
             || (how->columns == SFTI_BLOCK_ANY && !f->strict); /* not ComfyUI's of a row, MLX's */
-    bool single_number = any && part->bits == unit && is_single(t);
+    bool single_number = any && part->bits == unit && is_column(t)
+                      && (t->rank == 0 || t->shape[0] == 1);
     for (size_t d = 0; d < 2; d++) {
         bool grouped = d == 1 && q->group.tensor;
         blocks[d] = wanted[d];

@@ -142,7 +142,7 @@ def load(folder, layout, format_, scale, wanted):
     """Loads what is written as the program would; wanted: what it is to say of it."""
     out, back = (os.path.join(folder, name) for name in ("out.safetensors", "back.safetensors"))
     code, text, error = convert(SOURCE, "-o", out, "--quantize", format_, "--layout", layout,
-                                "--only", "*.weight", "--json",
+                                "--only", "*.weight", "--json", *run.without_tiny(format_),
                                 *(["--scale", scale] if scale else []))
     need(code == 0, error)
     report = json.loads(text)["results"][0]["quantised"]

@@ -410,7 +410,8 @@ static sft_code read_find(find_run *run, char **operands, size_t count, sft_erro
     size_t paths = count - (run->word.data != NULL);
     if (paths > 0 && (run->word.len > 0 || !run->word.data)) return SFT_OK;
     return cli_usage_error(err, paths > 0 ? "expected a word, found nothing"
-                                          : "expected [HEX|WORD] PATH..., found no path");
+                                          : "expected [HEX|WORD] PATH..., found no path "
+                                            "(without a word, give --where)");
 }
 
 static void find_all(find_run *run) {

@@ -60,7 +60,8 @@ static sft_code read_braces(sft_span text, mv_part *part, sft_error *err) {
 static sft_code check_folders(sft_span text, sft_error *err) {
     sft_span part;
     if (text.len == 0 || text.data[0] == '/' || sfti_root_len(text.data) > 0)
-        return cli_usage_error(err, "expected a path within the folder after --to");
+        return cli_usage_error(err, "expected a path within the folder after --to, found %s",
+                               text.len ? "one from the root on" : "none");
     while (cli_next_part(&text, '/', &part))
         if (cli_is(part, "..") || cli_is(part, ".") || (part.len == 0 && text.data && text.len))
             return cli_usage_error(err, "expected a path within the folder after --to, found a "

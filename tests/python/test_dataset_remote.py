@@ -208,6 +208,20 @@ def test_for_torch_in_processes(s3):
     assert got == want and sorted(got) == list(range(40))
 
 
+def test_workers_run_the_program_again(s3, tmp_path):
+    """One that trains without asking whether it is a worker is told why that fails."""
+    pytest.importorskip("torch")
+    url, storage, store = s3
+    dataset.write(pa.table({"c": range(8)}), url, batch_size=4, **storage)
+    program = tmp_path / "train.py"
+    program.write_text("from libsafetensors import dataset\n"
+                       "for batch in dataset.TorchBatches(%r, 4, **%r).loader(num_workers=1):\n"
+                       "    print(len(batch['c']))\n" % (url, storage))
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=300)
+    assert done.returncode and "started by spawn" in done.stderr and not done.stdout
+    assert "AttributeError" not in done.stderr
+
+
 def test_ranks_read_shards_once(s3, monkeypatch):
     """Bytes of an epoch over all ranks: with partition="shards" those of the data, but for shards
     at the border of two ranks."""

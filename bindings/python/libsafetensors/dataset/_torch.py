@@ -2,6 +2,7 @@
 processes."""
 from __future__ import annotations
 
+import multiprocessing
 import os
 import warnings
 from collections import deque
@@ -416,7 +417,9 @@ class TorchBatches(IterableDataset[Any]):
 
     def loader(self, **options: Unpack[LoaderOptions]) -> Loader:
         """A DataLoader whose state counts the batches given to the training loop. options: of
-        torch.utils.data.DataLoader, such as num_workers."""
+        torch.utils.data.DataLoader, such as num_workers. Workers that read a URL are started by
+        spawn, unless multiprocessing_context says otherwise: each runs the program again, which
+        therefore trains under `if __name__ == "__main__":` only."""
         return Loader(self, **options)
 
 
@@ -446,6 +449,11 @@ class Loader(DataLoader[Any]):
         if remote and options.get("num_workers"):
             # Clients of object stores do not survive a fork.
             options.setdefault("multiprocessing_context", "spawn")
+            # In a worker that imports the program, as Python itself finds out.
+            if getattr(multiprocessing.current_process(), "_inheriting", False):
+                raise RuntimeError("workers that read a URL are started by spawn, which runs the "
+                                   "program in each again: put what trains under "
+                                   "`if __name__ == \"__main__\":`")
         self._delivered = 0
         self._left = False  # an iteration was begun, and not ended
         super().__init__(batches, batch_size=None, **options)

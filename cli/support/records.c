@@ -106,7 +106,10 @@ static sft_code add_folder(cli *c, cli_record_files *files, const char *folder, 
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "list");
     for (size_t i = 0; i < all.count; i++) {
         char *path = cli_join_path(&files->arena, sft_span_cstr(folder), all.names[i]);
+        os_info info;
         if (!path) return sfti_fail_memory(err, 1);
+        /* A pipe is nobody's file, and would be waited for. */
+        if (!own && !sfti_os_info_path(path, true, &info) && info.kind != OS_FILE) continue;
         sft_code code = own ? add_own(c, files, folder, all.names[i], err)
                             : add_file(c, files, path, err);
         if (code) {

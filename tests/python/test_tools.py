@@ -154,6 +154,8 @@ def test_info_by_records_of_one_s_own(tmp_path):
     model.write_bytes(pack({"my.weight": ("F32", [1], bytes(4))}))
     text.write_text('model my-model "My model"\n    tensors diffusion_model 90\n        my.weight\n')
     (tmp_path / "no.md").write_text("model")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.txt")  # which would be waited for
     records = libsafetensors.Records(tmp_path)
     for given in (records, text, str(tmp_path), [str(text)], (text,)):
         told = libsafetensors.info(model, records=given)["model"]["architecture"]

@@ -58,8 +58,9 @@ class Records:
             if not os.path.isdir(path):
                 files.append(path)
                 continue
-            files += [os.path.join(path, name) for name in sorted(os.listdir(path))
+            inside = [os.path.join(path, name) for name in sorted(os.listdir(path))
                       if name.endswith(".txt") and not name.startswith(".")]
+            files += [one for one in inside if os.path.isfile(one) or not os.path.exists(one)]
         texts = []
         for name in files:
             with open(name, "rb") as file:

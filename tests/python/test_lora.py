@@ -83,6 +83,11 @@ def test_config_of_peft(tmp_path):
     assert lora.info(path, config=b'{"lora_alpha": 12}')["modules"][0]["scale"] == 3
     other = write(folder / "other.safetensors", tensors)
     assert lora.info(other)["modules"][0]["scale"] == 1
+    if hasattr(os, "mkfifo"):
+        (folder / "adapter_config.json").unlink()
+        os.mkfifo(folder / "adapter_config.json")
+        with pytest.raises(OSError, match="expected a file"):  # and no waiting
+            lora.info(path)
 
 
 @pytest.mark.parametrize("form", ["path", "text", "pair", "list", "pairs", "adapter"])

@@ -52,8 +52,11 @@ def _config_of(path: Path) -> bytes | None:
             return None
     elif not os.path.basename(name).startswith("adapter_model"):
         return None
+    beside = os.path.join(folder, "adapter_config.json")
+    if os.path.exists(beside) and not os.path.isfile(beside):  # a pipe would be waited for
+        raise OSError(errno.EINVAL, "expected a file, found something else", beside)
     try:
-        with open(os.path.join(folder, "adapter_config.json"), "rb") as file:
+        with open(beside, "rb") as file:
             text = file.read(_CONFIG_MOST + 1)
     except FileNotFoundError:
         return None

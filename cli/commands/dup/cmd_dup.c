@@ -519,12 +519,12 @@ const cli_command cli_dup_command = {
           "for programs; fast the second time" },
         { "safetensors dup -r ~/models --remove", "which would go? --yes does it" }),
     { CLI_OPTIONS(
-        { 0, "remove", NULL, CLI_FLAG, DUP_REMOVE, offsetof(cli_settings, end),
-          "with --yes: move all but one of each group to the trash" },
-        { 0, "link", NULL, CLI_FLAG, DUP_LINK, offsetof(cli_settings, end),
-          "with --yes: make all of a group names of one file (hard links)" },
-        { 0, "reflink", NULL, CLI_FLAG, DUP_REFLINK, offsetof(cli_settings, end),
-          "with --yes: let all of a group share their bytes, where the file system can" },
+        CLI_ON(0, "remove", remove,
+          "with --yes: move all but one of each group to the trash"),
+        CLI_ON(0, "link", link,
+          "with --yes: make all of a group names of one file (hard links)"),
+        CLI_ON(0, "reflink", reflink,
+          "with --yes: let all of a group share their bytes, where the file system can"),
         CLI_TAKES(0, "keep", "WHICH", keep_which,
           "the one that stays: described (the default), oldest, newest, shortest, or the one in "
           "a folder"),

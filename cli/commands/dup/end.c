@@ -44,7 +44,10 @@ static sft_code find_kept(cli *c, sfti_arena *arena, sft_error *err) {
 }
 
 sft_code dup_end_check(cli *c, sfti_arena *arena, sft_error *err) {
-    const cli_settings *set = &c->set;
+    cli_settings *set = &c->set;
+    if (set->remove + set->link + set->reflink > 1)
+        return cli_usage_error(err, "expected one of --remove, --link and --reflink, found more");
+    set->end = set->remove ? DUP_REMOVE : set->link ? DUP_LINK : set->reflink ? DUP_REFLINK : 0;
     if (!set->end && (set->yes || set->erase || set->by_weights || set->keep_which))
         return cli_usage_error(err, "expected --remove, --link or --reflink with --yes, --keep, "
                                "--weights and --delete, found none");

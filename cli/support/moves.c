@@ -30,6 +30,7 @@ typedef struct moving {
     sfti_arena arena;
     const char **made; /* folders, in the order in which they were made */
     size_t made_count, made_cap;
+    bool stays; /* what the last move put there is another file by now */
     const char *blame;
     sft_error *err;
 } moving;
@@ -376,6 +377,7 @@ static sft_code undo_second(moving *m, const cli_move *move, bool same) {
         code = cli_fail_hint(m->err, SFT_EXISTS, SFT_HINT_NONE,
                              "expected what mv put there, found another file: it stays");
         cli_warn(m->c, m->blame, m->err);
+        m->stays = true;
         return SFT_OK; /* the old one is where it was */
     }
     int error = code ? 0 : sfti_os_unlink(move->to);
@@ -401,6 +403,7 @@ static bool undo_one(moving *m, const cli_move *move, size_t *left) {
     int old = sfti_os_info_path(move->from, false, &from);
     int new = sfti_os_info_path(move->to, false, &to);
     sft_code code;
+    m->stays = false;
     bool same = !old && !new && from.inode == to.inode && from.device == to.device;
     if (new == ENOENT && !old) return false; /* it is where it was */
     if (strcmp(move->from, move->to) == 0) return false;
@@ -413,7 +416,7 @@ static bool undo_one(moving *m, const cli_move *move, size_t *left) {
     else if (old) code = fail_os(m, move->from, old, "open");
     else if (move->is_folder) code = fail_os(m, move->from, EEXIST, "");
     else code = undo_second(m, move, same);
-    if (!code) return true;
+    if (!code) return !m->stays;
     cli_fail_input(m->c, m->blame, m->err);
     ++*left;
     return false;
@@ -437,5 +440,5 @@ size_t cli_moves_undo(cli *c, const cli_moves *moves, size_t *left) {
     cli_lock_end(&lock);
     (void)sync_folders(&m, false);
     sfti_arena_free(&m.arena);
-    return back;
+    return m.stays ? 0 : back; /* the last was the model */
 }

@@ -123,8 +123,9 @@ def adapter_case(name, case, folder):
     path = os.path.join(folder, "in.safetensors")
     write(path, tensors)
     for to, back in case["ways"]:
-        out, again = (os.path.join(folder, to + ".safetensors"),
-                      os.path.join(folder, "again.safetensors"))
+        names = {"peft": "adapter_model"}  # beside which adapter_config.json is read
+        out, again = (os.path.join(folder, names.get(to, to) + ".safetensors"),
+                      os.path.join(folder, names.get(back, "again") + ".safetensors"))
         for source, target, format in ((path, out, to), (out, again, back)):
             result = run("lora", "convert", source, "-o", target, "--to", format, "--force",
                          "--architecture", case["architecture"])

@@ -86,9 +86,9 @@ def snapshot(folder):
 @pytest.mark.parametrize("name", CALLS)
 def test_a_dry_run_writes_nothing_and_tells_the_same(models, name):
     before = snapshot(models)
-    planned = CALLS[name](models, models / "out.safetensors", dry_run=True)
+    planned = CALLS[name](models, models / "adapter_model.safetensors", dry_run=True)
     assert snapshot(models) == before
-    done = CALLS[name](models, models / "out.safetensors")
+    done = CALLS[name](models, models / "adapter_model.safetensors")
     assert snapshot(models) != before
     if isinstance(planned, dict):
         lost = {"lost", "narrow_values", "narrow_lost"}  # known once values are cast
@@ -103,7 +103,7 @@ def test_a_dry_run_writes_nothing_and_tells_the_same(models, name):
 @pytest.mark.parametrize("name", CALLS)
 def test_keep_mtime(models, name):
     before = set(models.rglob("*.*"))
-    CALLS[name](models, models / "out.safetensors", keep_mtime=True)
+    CALLS[name](models, models / "adapter_model.safetensors", keep_mtime=True)
     made = written(models, before)
     files = [path for path in made if path.is_file()]
     assert files and {path.stat().st_mtime_ns for path in files
@@ -113,7 +113,7 @@ def test_keep_mtime(models, name):
 
 def test_keep_mtime_takes_the_youngest_and_file_by_file(models):
     os.utime(models / "lora.safetensors", ns=(OLDER, OLDER))
-    out = models / "out.safetensors"
+    out = models / "adapter_model.safetensors"
     st.merge([models / "lora.safetensors", models / "model.safetensors"], out, keep_mtime=True)
     assert out.stat().st_mtime_ns == OLD
     first, second = sorted((models / "set").glob("*.safetensors"))
@@ -192,7 +192,7 @@ UNRENAMED = """if True:
     sys.path.insert(0, %r)
     import test_outputs
     folder = pathlib.Path(sys.argv[1])
-    out = folder / "out.safetensors"
+    out = folder / "adapter_model.safetensors"
     out.write_bytes(b"old")
     many = out.with_suffix("")
     try:
@@ -214,7 +214,7 @@ def test_where_files_cannot_be_renamed(models, unrenamed, name):
         done = subprocess.run([sys.executable, "-c", UNRENAMED, str(models), name, allowed],
                               capture_output=True, text=True, env=env)
         assert done.returncode == 0, done.stderr
-    assert st.check(models / "out.safetensors")["ok"]
+    assert st.check(models / "adapter_model.safetensors")["ok"]
 
 
 def test_save_where_files_cannot_be_renamed(models, unrenamed):

@@ -186,7 +186,7 @@ def test_names_that_are_no_identifiers(spark, out, name):
     assert list(made["columns"]) == [name]
     assert {key: int(value) for key, value in holding.keyed(out).items()} == \
         {"k%d__%s" % (i, name): i for i in range(20)}
-    rows = lss.read(spark, out, columns=["k3__" + name]).collect()
+    rows = lss.read(spark, out, columns=["k3__" + name], layout="files").collect()
     assert [row[0]["dtype"] for row in rows if row[0]] == ["I64"]
     lss.write_safetensors(df.select(quoted), out, mode="overwrite", batch_size=10)
     assert holding.stacked(out)[name].tolist() == [*range(20)]

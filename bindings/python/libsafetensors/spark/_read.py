@@ -140,16 +140,17 @@ class Reading:
         return T.StructField(name, element if shape == [] else T.ArrayType(element, False),
                              nullable)
 
-    def _chosen(self, names: list[str]) -> list[str]:
+    def _chosen(self, names: list[str], hint: str = "") -> list[str]:
         if self.columns is None:
             return names
-        return _known("columns", self.columns, names)
+        return _known("columns", self.columns, names, hint)
 
     def _samples(self, opened: Dataset) -> dict[str, Fact]:
         if opened.mode == "kv":
             self._no_keys()
             facts = _named(opened)
-            return {name: facts[name] for name in self._chosen(list(facts))}
+            return {name: facts[name] for name in self._chosen(
+                list(facts), "; with layout=files names of tensors are columns")}
         there = _stored(opened)
         names = self._chosen(list(there))
         if self.keys is not None:
@@ -319,11 +320,11 @@ def _megabytes(name: str, value: str) -> int:
     return int(value) << 20
 
 
-def _known(what: str, names: list[str], there: list[str]) -> list[str]:
+def _known(what: str, names: list[str], there: list[str], hint: str = "") -> list[str]:
     missing = [name for name in names if name not in set(there)]
     if missing:
         shown = ", ".join(there[:20]) + (", …" if len(there) > 20 else "")
-        raise ValueError("%s: expected some of %s, found %s" % (what, shown, missing[0]))
+        raise ValueError("%s: expected some of %s, found %s%s" % (what, shown, missing[0], hint))
     return names
 
 

@@ -184,7 +184,7 @@ void note_adopt(cli *c, char **operands, size_t count) {
     for (size_t i = 0; i < run.count && !cli_is_json(c); i++)
         if (!run.notes[i].done) cli_path(&c->out, run.notes[i].path, ": its model was not found\n");
     sft_error err = SFT_ERROR_INIT;
-    if (run.count == 0 && c->status == CLI_OK) {
+    if (run.count == 0 && c->status == CLI_OK && !cli_is_json(c)) {
         (void)sfti_fail(&err, SFT_NOT_FOUND, "expected notes without a model, found none");
         cli_refuse(c, NULL, &err);
     }

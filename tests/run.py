@@ -213,7 +213,7 @@ SUITES = [
     ("import", "check test asan coverage", 600, [PY, "tests/import/run.py"],
      "tests/import/run.py"),
     ("venv", "test long", 1200, ["tools/venv.sh", "--count"], "tools/venv.sh"),
-    ("python", "test", 1500,
+    ("python", "test", 1080,
      [VENV, *PYTEST, *SHORT, "tests/python", "--ignore=tests/python/test_package.py"], VENV),
     ("python-long", "long", 1200, [VENV, *PYTEST, *LONG, "tests/python"], VENV),
     ("remote-honest", "test", 600, [VENV, "tests/remote/hub_honest.py"], VENV),

@@ -81,7 +81,7 @@ typedef struct cli_settings {
     const char *place, *unknown;
     int number, link, undo, yes;
     /* of dup */
-    int end, reflink, by_weights, erase, adopt, forget, save_for;
+    int reflink, by_weights, erase, adopt, forget, save_for;
     const char *keep_which;
     /* of commands whose operands are files; files_at: operands before the option */
     const char *files_from;

@@ -329,7 +329,7 @@ static void json_group(dup_run *run, const dup_group *group) {
         sfti_json_cstr(&w, run->models[run->members[group->first + i]].at.path);
     sfti_json_close(&w, ']');
     sfti_json_put_uint(&w, "bytes_wasted", group->wasted);
-    if (run->c->set.end) {
+    if (dup_ends(&run->c->set)) {
         sfti_json_put_bool(&w, "dry_run", run->c->set.yes == 0);
         end_group(run, group, &w);
     }
@@ -484,10 +484,11 @@ static void run_dup(cli *c, char **operands, size_t count) {
     }
     tell_groups(&run);
     cli_hash_run_end(&run.hashing);
-    for (size_t i = 0; c->set.end && !cli_is_json(c) && i < run.group_count && !cli_is_over(c); i++)
+    bool ends = dup_ends(&c->set);
+    for (size_t i = 0; ends && !cli_is_json(c) && i < run.group_count && !cli_is_over(c); i++)
         end_group(&run, &run.groups[run.order[i]], NULL);
-    if (c->set.end && c->status == CLI_NO) c->status = CLI_OK;
-    if (c->set.end && !c->set.yes && run.group_count > 0 && !cli_is_json(c))
+    if (ends && c->status == CLI_NO) c->status = CLI_OK;
+    if (ends && !c->set.yes && run.group_count > 0 && !cli_is_json(c))
         cli_text(&c->out, "nothing was changed: --yes does it\n");
     cli_input_list_free(&inputs);
     sfti_arena_free(&run.arena);

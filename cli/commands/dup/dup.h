@@ -5,7 +5,10 @@
 #include "base/mem.h"
 #include "support/cli.h"
 
-typedef enum dup_how { DUP_ONLY_LIST = 0, DUP_REMOVE, DUP_LINK, DUP_REFLINK } dup_how;
+/* Whether anything is to become of them; else they are listed. */
+static inline bool dup_ends(const cli_settings *set) {
+    return set->remove || set->link || set->reflink;
+}
 
 /* Whether the options agree; the folder of --keep becomes its real path, in the arena.
  * SFT_BAD_ARGUMENT: they do not; another code is about that folder. */

@@ -44,16 +44,15 @@ static sft_code find_kept(cli *c, sfti_arena *arena, sft_error *err) {
 }
 
 sft_code dup_end_check(cli *c, sfti_arena *arena, sft_error *err) {
-    cli_settings *set = &c->set;
+    const cli_settings *set = &c->set;
     if (set->remove + set->link + set->reflink > 1)
         return cli_usage_error(err, "expected one of --remove, --link and --reflink, found more");
-    set->end = set->remove ? DUP_REMOVE : set->link ? DUP_LINK : set->reflink ? DUP_REFLINK : 0;
-    if (!set->end && (set->yes || set->erase || set->by_weights || set->keep_which))
+    if (!dup_ends(set) && (set->yes || set->erase || set->by_weights || set->keep_which))
         return cli_usage_error(err, "expected --remove, --link or --reflink with --yes, --keep, "
                                "--weights and --delete, found none");
-    if (set->erase && set->end != DUP_REMOVE)
+    if (set->erase && !set->remove)
         return cli_usage_error(err, "expected --remove with --delete, found another");
-    if (set->by_weights && set->end != DUP_REMOVE)
+    if (set->by_weights && !set->remove)
         return cli_usage_error(err, "expected --remove with --weights: files with different "
                                "metadata cannot be one");
     return find_kept(c, arena, err);
@@ -283,7 +282,7 @@ static sft_code join_one(dup_end_run *run, sft_error *err) {
     char *fresh = NULL;
     sft_code code = fresh_name(path, run->arena, &fresh, err);
     if (code) return code;
-    bool link = run->c->set.end == DUP_LINK;
+    bool link = run->c->set.link;
     int error = link ? sfti_os_link(from, fresh) : clone_file(from, fresh, &run->goes->info);
     if (!error) error = sfti_os_rename(fresh, path, false);
     run->blame = path;
@@ -298,16 +297,18 @@ static sft_code join_one(dup_end_run *run, sft_error *err) {
 /* ── A group ── */
 
 static void tell(const dup_end_run *run) {
-    static const char *const did[] = { "", "moved to the trash", "linked", "made to share" };
     cli *c = run->c;
-    const char *what = c->set.end == DUP_REMOVE && c->set.erase ? "deleted" : did[c->set.end];
+    const char *what = c->set.link    ? "linked"
+                     : c->set.reflink ? "made to share"
+                     : c->set.erase   ? "deleted"
+                                       : "moved to the trash";
     if (run->w) {
         sfti_json_cstr(run->w, run->goes->unit.path);
         return;
     }
     cli_path(&c->out, run->goes->unit.path, ": %s%s, as ", c->set.yes ? "" : "would be ", what);
     cli_path_text(&c->out, sft_span_cstr(run->stays->unit.path));
-    cli_text(&c->out, c->set.end == DUP_REMOVE ? " stays\n" : " is\n");
+    cli_text(&c->out, c->set.remove ? " stays\n" : " is\n");
 }
 
 static sft_code end_one(dup_end_run *run, bool same_file, sft_error *err) {
@@ -321,7 +322,7 @@ static sft_code end_one(dup_end_run *run, bool same_file, sft_error *err) {
                              "expected what was there when it was hashed, found a file that "
                              "differs: it stays");
     if (code) return code;
-    return run->c->set.end == DUP_REMOVE ? remove_one(run, err) : join_one(run, err);
+    return run->c->set.remove ? remove_one(run, err) : join_one(run, err);
 }
 
 bool dup_end(cli *c, const dup_path *paths, size_t count, bool same_file, sfti_arena *arena,
@@ -344,7 +345,7 @@ bool dup_end(cli *c, const dup_path *paths, size_t count, bool same_file, sfti_a
             code = cli_fail_hint(&err, SFT_IO_NOT_FILE, SFT_HINT_NONE,
                                  "expected one file, found a model of several, one of "
                                  "them, or a link: it stays");
-        else if (c->set.end == DUP_REMOVE && all[i].link)
+        else if (c->set.remove && all[i].link)
             code = cli_fail_hint(&err, SFT_IS_LINK, SFT_HINT_NONE,
                                  "expected a file that no link leads to, found one that %s leads "
                                  "to: it stays", all[i].link);

@@ -349,15 +349,23 @@ PROBES = {"sfti_merged_source", "sfti_os_win_retries"}  # what tests alone look 
 
 
 def check_used():
-    """Each function that a source defines for others is named by the product somewhere else."""
-    sources = find("src/**/*.[ch]", "cli/**/*.[ch]", "bindings/**/*.[ch]")
-    uses = collections.Counter(word for path in sources
-                               for word in re.findall(r"\b\w+\b", bare(read(path))))
-    for path in [path for path in sources if path.endswith(".c")]:
-        for name in sorted(global_names(read(path), "sfti|cli|pysft") - PROBES):
-            # Declared, defined, used. main.c puts the names of commands together.
-            check(uses[name] > 2 or re.fullmatch(r"cli_\w+_command", name), path,
-                  f"nothing but tests uses {name}")
+    """Each function that a source defines for others is named by another source, a macro or inline
+    function of a header, or, where its own file uses it too, by a test."""
+    def count(*patterns):
+        return {path: collections.Counter(re.findall(r"\b\w+\b", bare(read(path))))
+                for path in find(*patterns)}
+
+    sources = count("src/**/*.c", "cli/**/*.c", "bindings/**/*.c")
+    headers = sum(count("src/**/*.h", "cli/**/*.h", "bindings/**/*.h").values(),
+                  collections.Counter())
+    tests = sum(count("tests/**/*.[ch]", "fuzz/**/*.[ch]").values(), collections.Counter())
+    users = collections.Counter(word for uses in sources.values() for word in uses)
+    for path, uses in sources.items():
+        for name in sorted(global_names(read(path), "sfti|cli|pysft|catalog|places") - PROBES):
+            # main.c puts the names of commands together.
+            check(users[name] > 1 or headers[name] > 1 or (uses[name] > 1 and tests[name])
+                  or re.fullmatch(r"cli_\w+_command", name), path,
+                  f"nothing but {'its own file' if uses[name] > 1 else 'tests'} uses {name}")
 
 
 def check_parts():

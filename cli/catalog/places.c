@@ -147,7 +147,9 @@ static size_t shared_parts(const char *page, const char *real) {
     }
 }
 
-sft_span places_relative(const catalog_places *places, const char *real, sfti_arena *arena) {
+/* A real path from the page's folder on, in the arena; data NULL when memory ran out. */
+static sft_span relative_to_page(const catalog_places *places, const char *real,
+                                 sfti_arena *arena) {
     const char *page = places->page ? places->page : "/";
     size_t shared = shared_parts(page, real), up = 0;
     const char *rest = real + shared + (real[shared] == '/');
@@ -160,7 +162,9 @@ sft_span places_relative(const catalog_places *places, const char *real, sfti_ar
     return (sft_span){ out, 3 * up + len };
 }
 
-char *places_href(sft_span relative, sfti_arena *arena) {
+/* A relative path as a reference: with %XX for all but RFC 3986's unreserved characters and '/'.
+ * NULL when memory ran out. */
+static char *href_of(sft_span relative, sfti_arena *arena) {
     sft_buffer text = { .alloc = arena->alloc };
     bool whole = sfti_url_encode(&text, relative, "/");
     char *out = whole ? sfti_arena_copy(arena, text.len ? text.data : "", text.len) : NULL;
@@ -191,7 +195,7 @@ sft_code catalog_path(catalog_places *places, const char *path, sfti_arena *aren
     char real[CLI_REAL_SIZE];
     *out = sft_span_cstr(path);
     if (!places_named(places, path, real)) return SFT_OK;
-    *out = places_relative(places, real, arena);
+    *out = relative_to_page(places, real, arena);
     return out->data ? SFT_OK : sfti_fail_memory(err, strlen(real));
 }
 
@@ -304,8 +308,8 @@ static sft_code take_file(catalog_pictures *all, const char *path, sfti_arena *a
         picture->why = "outside the folder";
         return SFT_OK;
     }
-    sft_span relative = places_relative(all->places, real, arena);
-    picture->href = relative.data ? places_href(relative, arena) : NULL;
+    sft_span relative = relative_to_page(all->places, real, arena);
+    picture->href = relative.data ? href_of(relative, arena) : NULL;
     if (!picture->href) return sfti_fail_memory(err, sizeof real);
     if (!all->embeds || picture->bytes > all->most) return SFT_OK;
     return embed_file(all, real, arena, picture, err);

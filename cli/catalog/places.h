@@ -34,11 +34,6 @@ sft_span places_label(const catalog_places *places, size_t i);
 bool places_real(catalog_places *places, const char *path, char out[CLI_REAL_SIZE]);
 /* Whether a real path lies below one of the folders. */
 bool places_has(const catalog_places *places, const char *real);
-/* A real path from the page's folder on, in the arena; data NULL when memory ran out. */
-sft_span places_relative(const catalog_places *places, const char *real, sfti_arena *arena);
-/* A relative path as a reference: with %XX for all but RFC 3986's unreserved characters and '/'.
- * NULL when memory ran out. */
-char *places_href(sft_span relative, sfti_arena *arena);
 /* The root of a model by its path, NULL of a URL; *folder is the model's folder below it. */
 const catalog_root *places_root(const catalog_places *places, const char *path, sft_span *folder);
 

@@ -82,7 +82,9 @@ static bool type_is_logical(sft_span type) {
     return false;
 }
 
-bool sfti_ds_types_fit(const sfti_ds_column *a, const sfti_ds_column *b) {
+/* Whether columns of one name may have these types: the same, or numbers, text and bytes as Arrow
+ * has them in several forms. */
+static bool types_fit(const sfti_ds_column *a, const sfti_ds_column *b) {
     if (sft_span_equal(a->type, b->type)) return true;
     return a->encoding != SFTI_ENCODING_NESTED && b->encoding != SFTI_ENCODING_NESTED &&
            !type_is_logical(a->type) && !type_is_logical(b->type);
@@ -122,7 +124,7 @@ static bool list_fits(const sfti_ds_column *list, const sfti_ds_column *other) {
 }
 
 bool sfti_ds_column_kin(const sfti_ds_column *a, const sfti_ds_column *b) {
-    if (!sfti_ds_types_fit(a, b)) return false;
+    if (!types_fit(a, b)) return false;
     if (a->encoding > SFTI_ENCODING_NESTED || b->encoding > SFTI_ENCODING_NESTED)
         return a->encoding == b->encoding;
     if (a->encoding == SFTI_ENCODING_NESTED || b->encoding == SFTI_ENCODING_NESTED) return true;
@@ -133,7 +135,7 @@ bool sfti_ds_column_kin(const sfti_ds_column *a, const sfti_ds_column *b) {
 bool sfti_ds_column_asked(const sfti_ds_column *asked, const sfti_ds_column *is) {
     const bool text = asked->encoding > SFTI_ENCODING_NESTED;
     if (text != (is->encoding > SFTI_ENCODING_NESTED)) return false;
-    return sfti_ds_types_fit(asked, is) || !asked->type.data || !is->type.data;
+    return types_fit(asked, is) || !asked->type.data || !is->type.data;
 }
 
 const sfti_ds_column *sfti_ds_column_part(const sfti_ds_column *columns, size_t count,
@@ -182,7 +184,7 @@ sft_code sfti_ds_column_agrees(const sfti_ds_column *is, const sfti_ds_column *w
     static const char *const kinds[] = { "rows of one shape", "lists", "nested rows", "bytes",
                                          "text" };
     char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];
-    const bool fits = sfti_ds_types_fit(is, was);
+    const bool fits = types_fit(is, was);
     if (is->encoding != was->encoding &&
         !(was->encoding == SFTI_ENCODING_NESTED && is->encoding < SFTI_ENCODING_NESTED) &&
         (was->encoding != SFTI_ENCODING_LIST || is->encoding != SFTI_ENCODING_FIXED ||

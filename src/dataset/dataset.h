@@ -172,9 +172,6 @@ const char *sfti_ds_part_suffix(sfti_ds_part part);
  * comes first. */
 const sfti_ds_column *sfti_ds_column_part(const sfti_ds_column *columns, size_t count,
                                           sft_span tensor, sfti_ds_part *part);
-/* Whether columns of one name may have these types: the same, or numbers, text and bytes as Arrow
- * has them in several forms. */
-bool sfti_ds_types_fit(const sfti_ds_column *a, const sfti_ds_column *b);
 /* Arrow's name of a dtype: "int32", "float"; of one that Arrow lacks, its own (arrow/type.c). */
 const char *sfti_ds_type_name(sft_dtype dtype);
 /* "utf8", "binary", "list", "nested"; NULL for FIXED. */

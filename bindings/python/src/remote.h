@@ -26,8 +26,6 @@ int pysft_remote_visit(const pysft_remote *remote, visitproc visit, void *arg);
 /* That by which paths are opened: given to use(), or made now; a new hold. NULL with an
  * exception. */
 pysft_remote *pysft_remote_default(pysft_state *state);
-/* New Remote object over a hold, which is consumed. */
-PyObject *pysft_remote_object(pysft_state *state, pysft_remote *remote);
 
 /* New dict of a claim. */
 PyObject *pysft_claim_dict(const sft_remote_claim *claim);

@@ -42,10 +42,6 @@ static PyObject *make(PyTypeObject *type, pysft_remote *held) {
     return (PyObject *)self;
 }
 
-PyObject *pysft_remote_object(pysft_state *state, pysft_remote *held) {
-    return make(pysft_type_of(state, PYSFT_TYPE_REMOTE), held);
-}
-
 /* ── Making one ── */
 
 static int milliseconds_of(PyObject *seconds, const char *what, uint64_t *out) {
@@ -265,7 +261,8 @@ static PyObject *exchange_default(pysft_state *state, PyObject *next) {
 static pysft_remote *make_default(pysft_state *state) {
     pysft_remote_options none = { SFT_REMOTE_OPTIONS_INIT, NULL, NULL };
     pysft_remote *held = pysft_remote_new(state, &none);
-    PyObject *made = held ? pysft_remote_object(state, pysft_remote_hold(held)) : NULL;
+    PyObject *made = held ? make(pysft_type_of(state, PYSFT_TYPE_REMOTE), pysft_remote_hold(held))
+                          : NULL;
     if (made) Py_XDECREF(exchange_default(state, made));
     else pysft_remote_drop(held);
     return made ? held : NULL;

@@ -12,12 +12,8 @@ void cli_label_key(cli *c, const char *text);
 void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_path);
 /* Digests that were computed (in a list only if asked for), and what does not agree with them. */
 void cli_label_digests(cli *c, const sft_node *root, bool in_list);
-/* ", not hashed (...)", or "" where there is something to show. */
-const char *cli_not_hashed(const cli *c, const sft_node *root);
 /* Whether a recorded digest is wrong, without a known cause. */
 bool cli_has_mismatch(const sft_node *root);
-/* "header:sshs_model_hash" is "sshs_model_hash", "sidecar:x.json:/id" is "x.json". */
-void cli_source_words(cli_out *out, sft_span source);
 /* What the headers hold: sizes, dtypes, shards; metadata (header.c). */
 void cli_header_lines(cli *c, const sft_set *set, const sft_node *root);
 void cli_metadata_lines(cli *c, const sft_set *set);

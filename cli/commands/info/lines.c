@@ -24,7 +24,7 @@ const char *cli_tool_words(sft_span tool) {
 }
 
 /* "header:modelspec.description" is "the description", "sidecar:x.json:/id" is "x.json". */
-void cli_source_words(cli_out *out, sft_span source) {
+static void source_words(cli_out *out, sft_span source) {
     static const struct source_name { const char *end, *words; } names[] = {
         { "description", "the description" }, { "ssmd_source", "the metadata" },
         { "filename", "the file's name" }, { "online:civitai", "CivitAI itself" },
@@ -170,7 +170,7 @@ void cli_line_guess(cli *c, const sft_node *fact) {
     cli_style_on(&c->out, CLI_DIM);
     if (trust <= OTHER_TRUST) {
         cli_text(&c->out, " (by ");
-        cli_source_words(&c->out, source);
+        source_words(&c->out, source);
         cli_text(&c->out, ", of another file)");
     } else {
         cli_text(&c->out, cli_is(source, "filename") ? " (by file name)"
@@ -185,7 +185,8 @@ static const sft_node *next_part(const sft_node *root, const sft_node *part) {
     return part ? part->next : cli_first(root, "parts");
 }
 
-const char *cli_not_hashed(const cli *c, const sft_node *root) {
+/* ", not hashed (...)", or "" where there is something to show. */
+static const char *not_hashed(const cli *c, const sft_node *root) {
     const sft_node *part = NULL;
     bool hashed = cli_first(root, "hashes.computed") != NULL;
     while (!hashed && (part = next_part(root, part)) != NULL)
@@ -243,7 +244,7 @@ static void digest_lines(cli *c, const sft_node *root, bool in_list, const char 
         cli_pad(&c->out, in_list ? 2 : 0);
         key_of(c, known.len ? "" : "! ", sft_node_text(one, "algo"));
         cli_fill(&c->out, "% by ", sft_node_text(one, "recorded"));
-        cli_source_words(&c->out, sft_node_text(one, "source"));
+        source_words(&c->out, sft_node_text(one, "source"));
         if (part) cli_text(&c->out, " of ");
         if (part) cli_escaped_cut(&c->out, sft_span_cstr(part), 40);
         cli_text(&c->out, known.len ? ": " : ": another file, or changed since");
@@ -278,7 +279,7 @@ void cli_line_civitai(cli *c, const sft_node *root) {
     if (model.len && version.len) cli_text(&c->out, ", ");
     if (version.len) cli_text(&c->out, "version ");
     cli_fill(&c->out, "% (from ", version);
-    cli_source_words(&c->out, sft_node_text(civitai, "source"));
+    source_words(&c->out, sft_node_text(civitai, "source"));
     cli_text(&c->out, fits.len == 4 ? ", its hash fits)\n"
                       : fits.len ? ", of another file)\n" : ", not verified)\n");
     cli_line_one(c, "page", sft_node_text(civitai, "url"));
@@ -329,7 +330,7 @@ void cli_line_file(cli *c, const sft_node *root) {
     size_t shards = sft_node_count(sft_node_get(root, "shards"));
     if (shards) cli_printf(out, ", %zu shard%s", shards, shards == 1 ? "" : "s");
     if (!sft_node_true(root, "complete")) cli_text(out, ", data not seen");
-    else if (c->set.verbose || c->set.verify) cli_text(out, cli_not_hashed(c, root));
+    else if (c->set.verbose || c->set.verify) cli_text(out, not_hashed(c, root));
     cli_text(out, "\n");
 }
 

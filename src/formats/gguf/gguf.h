@@ -90,8 +90,6 @@ typedef struct sfti_gguf_cursor {
 } sfti_gguf_cursor;
 
 sft_code sfti_gguf_begin(sfti_gguf_cursor *c, sfti_import *im, const sft_source *source);
-/* The next len bytes, at most a window, valid until the next call. SFT_FOREIGN_TRUNCATED. */
-sft_code sfti_gguf_take(sfti_gguf_cursor *c, size_t len, const uint8_t **out);
 sft_code sfti_gguf_skip(sfti_gguf_cursor *c, uint64_t len);
 /* A number of 1, 2, 4 or 8 bytes in the file's byte order. */
 sft_code sfti_gguf_number(sfti_gguf_cursor *c, size_t bytes, uint64_t *out);

@@ -34,7 +34,8 @@ static sft_code fill_window(sfti_gguf_cursor *c, size_t len) {
     return sfti_import_read(c->im, c->source, begin + kept, c->window + kept, c->filled - kept);
 }
 
-sft_code sfti_gguf_take(sfti_gguf_cursor *c, size_t len, const uint8_t **out) {
+/* The next len bytes, at most a window, valid until the next call. SFT_FOREIGN_TRUNCATED. */
+static sft_code take(sfti_gguf_cursor *c, size_t len, const uint8_t **out) {
     sft_code code = check_left(c, len);
     bool inside = c->at >= c->begin && c->at - c->begin <= c->filled
                   && len <= c->filled - (size_t)(c->at - c->begin);
@@ -54,7 +55,7 @@ sft_code sfti_gguf_skip(sfti_gguf_cursor *c, uint64_t len) {
 sft_code sfti_gguf_number(sfti_gguf_cursor *c, size_t bytes, uint64_t *out) {
     const uint8_t *at;
     uint64_t value = 0;
-    sft_code code = sfti_gguf_take(c, bytes, &at);
+    sft_code code = take(c, bytes, &at);
     if (code) return code;
     for (size_t i = 0; i < bytes; i++)
         value |= (uint64_t)at[i] << (8 * (c->big_endian ? bytes - 1 - i : i));
@@ -78,7 +79,7 @@ static sft_code keep_string(sfti_gguf_cursor *c, size_t len, sft_span *out) {
         code = sfti_import_load(c->im, c->source, c->at, len, &bytes);
         c->at += len;
     } else {
-        code = sfti_gguf_take(c, len, &at);
+        code = take(c, len, &at);
         if (code) return code;
         bytes = (uint8_t *)sfti_arena_copy(&c->im->arena, at, len);
         if (!bytes) code = sfti_fail_memory(c->im->err, len);

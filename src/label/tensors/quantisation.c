@@ -223,11 +223,10 @@ static void quant_found(sfti_quant *quant, const sfti_record_row *row, const sft
 
 /* fp8 without scales: most bytes of the matrices. */
 static bool mostly_f8(const sfti_view *view) {
-    const sfti_quant none = { .id = NULL };
     uint64_t f8 = 0, all = 0;
     for (size_t i = 0; i < view->count; i++) {
         const sft_tensor *tensor = view->by_name[i];
-        uint64_t elements = sfti_quant_parameters(&none, tensor);
+        uint64_t elements = sft_tensor_elements(tensor);
         if (tensor->rank < 2) continue;
         all += elements / 2;
         if (of_dtype[tensor->dtype] == MARK_F8) f8 += elements / 2;
@@ -291,10 +290,9 @@ static uint64_t elements_declared(const sfti_quant *quant, const sft_tensor *ten
     return sfti_mul(shape[0], shape[1], &elements) ? elements : 0;
 }
 
-uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor) {
-    uint64_t elements = 1;
-    for (uint32_t i = 0; i < tensor->rank; i++)
-        if (!sfti_mul(elements, tensor->shape[i], &elements)) return 0;
+/* Scales and the like count nothing, packed weights what they stand for. */
+static uint64_t parameters_of(const sfti_quant *quant, const sft_tensor *tensor) {
+    uint64_t elements = sft_tensor_elements(tensor);
     if (!quant->id) return elements;
     if (mark_scale(quant, tensor)) return 0;
     uint32_t width = sft_dtype_describe(tensor->dtype)->bits, weight = mark_weight(tensor);
@@ -324,7 +322,7 @@ uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor
 }
 
 void sfti_sum(sfti_sums *sums, const sfti_quant *quant, const sft_tensor *tensor) {
-    uint64_t parameters = sfti_quant_parameters(quant, tensor);
+    uint64_t parameters = parameters_of(quant, tensor);
     uint64_t bytes = tensor->end - tensor->begin;
     sums->tensors++;
     if (!sfti_add(sums->parameters, parameters, &sums->parameters))

@@ -157,8 +157,6 @@ typedef struct sfti_sums {
 } sfti_sums;
 
 sfti_quant sfti_quantisation(const sfti_view *view);
-/* Scales and the like count nothing, packed weights what they stand for. */
-uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor);
 void sfti_sum(sfti_sums *sums, const sfti_quant *quant, const sft_tensor *tensor);
 void sfti_sum_all(sfti_sums *sums, const sfti_sums *more);
 const char *sfti_precision(sft_info *info, const sfti_sums *sums, const sfti_quant *quant);

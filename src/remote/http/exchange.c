@@ -55,7 +55,8 @@ static const struct status_row {
     { 0, SFT_REMOTE_STATUS, SFT_HINT_NONE, NULL },
 };
 
-sft_code sfti_exchange_fail(const sfti_exchange *x, sft_error *err) {
+/* What a status means that nobody accepted. */
+static sft_code fail_of_status(const sfti_exchange *x, sft_error *err) {
     const sfti_answer *answer = x->answer;
     const struct status_row *row = status_rows;
     const char *said = *answer->error_message ? answer->error_message : answer->line;
@@ -165,7 +166,7 @@ static sft_code give_up(const sfti_exchange *x, const sft_error *lost, bool asks
                          sfti_exchange_host(x, host), x->answer->status, minutes,
                          minutes == 1 ? "" : "s");
     } else {
-        code = sfti_exchange_fail(x, err);
+        code = fail_of_status(x, err);
     }
     if (err && x->tries > 1) {
         size_t len = strlen(err->message);
@@ -219,7 +220,7 @@ static sft_code explain_failure(sfti_exchange *x, const char **begin_at, sft_err
         *begin_at = x->target->url;
         return SFT_OK;
     }
-    return explained ? sfti_fail_as(err, found.code, &found) : sfti_exchange_fail(x, err);
+    return explained ? sfti_fail_as(err, found.code, &found) : fail_of_status(x, err);
 }
 
 /* Whether the same request may succeed a little later. */

@@ -65,8 +65,6 @@ uint64_t sfti_exchange_left_ms(const sfti_exchange *x);
 /* "HOST: ", or "" if that is the host of the target's URL. */
 #define SFTI_HOST_SIZE 280
 const char *sfti_exchange_host(const sfti_exchange *x, char out[SFTI_HOST_SIZE]);
-/* What a status means that nobody accepted. */
-sft_code sfti_exchange_fail(const sfti_exchange *x, sft_error *err);
 /* All of it. The caller frees the arena in any case. */
 sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err);
 

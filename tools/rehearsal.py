@@ -45,9 +45,13 @@ def is_page(path):
             or path == "tests/rehearsal.tsv")
 
 
+def paths_of(sources):
+    return [path for word in sources.split() for path in (PRODUCT if word == "@" else [word])]
+
+
 def hash_of(sources):
     """Of the files of HEAD that a target depends on."""
-    paths = [path for word in sources.split() for path in (PRODUCT if word == "@" else [word])]
+    paths = paths_of(sources)
     found = [row for row in git("ls-tree", "-r", "HEAD", "--", *paths).splitlines()
              if not is_page(row.split("\t", 1)[1])]
     for path in paths:
@@ -94,11 +98,24 @@ def run(row):
     return result
 
 
+def changed_since(row):
+    """How many lines of a target's sources were added or changed since it ran."""
+    found = subprocess.run(["git", "-C", ROOT, "diff", "--numstat", row["commit"], "HEAD", "--",
+                            *paths_of(row["sources"])], check=False, capture_output=True, text=True)
+    if found.returncode:
+        return "its commit is not here"
+    rows = [line.split("\t") for line in found.stdout.splitlines()]
+    added = [int(row[0]) for row in rows if row[0].isdigit() and not is_page(row[2])]
+    return "%d lines in %d files since" % (sum(added), len(added))
+
+
 def verdict_of(row):
     if not row["hash"]:
         return "not run"
     verdict = "failed" if row["status"] != "0" else "passed"
-    return verdict + (", of older sources" if row["hash"] != hash_of(row["sources"]) else "")
+    if row["hash"] == hash_of(row["sources"]):
+        return verdict
+    return "%s, of older sources: %s" % (verdict, changed_since(row))
 
 
 def table():

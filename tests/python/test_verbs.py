@@ -22,7 +22,7 @@ VERBS = {
     "info": ("info", "infos", "save_as", "fits"), "ls": ("ls", "open"), "find": ("find",),
     "check": ("check",),
     "cat": ("open",), "hash": ("hash",), "dup": ("dup",), "diff": ("diff", "merge_of"),
-    "catalog": ("catalog",), "records": ("Records",), "meta": ("edit_metadata", "recover"),
+    "catalog": ("catalog",), "records": ("Records",), "meta": ("edit_metadata", "scrub", "recover"),
     "rename": ("rename",), "repair": ("repair", "clean"), "add": ("put",), "put": ("put",),
     "rm-tensor": ("select",), "convert": ("convert", "quantize", "dequantize", "layout",
                                           "import_model"),
@@ -91,14 +91,16 @@ def st_docs():
     (_written.Repaired, "repair", "good"), (_written.Fix, "repair", "fix"),
     (_written.Found, "find", "good"), (_written.Hit, "find", "hit"),
     (_written.SameModels, "dup", "group"), (_written.Moved, "mv", "good"),
-    (_written.Trashed, "trash", "good"),
+    (_written.Trashed, "trash", "good"), (_written.Scrubbed, "meta", "good"),
     (_written.Thumbnail, "thumbnail", "good"), (_written.Failed, "find", "failed")])
 def test_results_have_the_fields_of_the_schemas(kind, schema, part):
     facts = json.loads((st_docs() / "schema" / (schema + ".json")).read_text("utf-8"))["$defs"][part]
     own = {one.name for one in dataclasses.fields(kind)}
     known = set(facts["properties"])
     assert own <= known
-    assert known - own <= {"ok", "path_bytes", "remote", "removed", "missing"}
+    assert known - own <= {"ok", "path_bytes", "remote", "missing"} | (
+        {"removed"} if schema != "meta" else {"method", "header_bytes_before", "header_bytes", "spare",
+                                              "bytes", "still_shown"})
     optional = {one.name for one in dataclasses.fields(kind)
                 if one.default is not dataclasses.MISSING}
     assert own & set(facts["required"]) - {"fixes"} <= own - optional
@@ -688,6 +690,34 @@ def test_notes_are_adopted(model, tmp_path):
     assert (done.path, done.from_, done.changed) == (str(renamed), str(lost), True)
     assert st.note(renamed)[0].note["rating"] == 4 and not lost.exists()
     assert st.note(model.parent, adopt=True) == ()
+
+
+def test_scrub(tmp_path):
+    path = tmp_path / "a.safetensors"
+    save_file({"x": np.ones(2, "f4")}, path, {"ss_session_id": "123", "ss_training_comment": "mine",
+                                              "ss_dataset_dirs": '{"10_me": {"n_repeats": 10}}'})
+    told = json.loads(command("meta", "scrub", "--json", "--dry-run", path).stdout)["results"][0]
+    before = path.read_bytes()
+    planned, = st.scrub(path, dry_run=True)
+    assert planned.dry_run and planned.sha256 is None and path.read_bytes() == before
+    for name in ("removed", "rewritten", "kept", "beside"):
+        assert list(getattr(planned, name)) == told[name]
+    kept, = st.scrub(path, tmp_path / "b.safetensors", keep="ss_session*")
+    assert "ss_session_id" in st.open(tmp_path / "b.safetensors").metadata() and not kept.removed
+    with pytest.raises(FileExistsError) as error:
+        st.scrub(path, tmp_path / "b.safetensors")
+    assert error.value.hint == "overwrite=True replaces it"
+    st.scrub(path, tmp_path / "b.safetensors", overwrite=True, safe=True, link="follow", sync=False)
+    assert len(st.scrub([path, tmp_path / "b.safetensors"], tmp_path / "c", keep_mtime=True)) == 2
+    assert (tmp_path / "c" / "a.safetensors").stat().st_mtime_ns == path.stat().st_mtime_ns
+    done, = st.scrub(path, in_place_unsafe=True, level="strict")
+    assert done.removed == ("ss_session_id",) and done.kept == ("ss_training_comment",)
+    assert done.sha256 == st.hash(path)["computed"]["sha256"]
+    assert "10_me" not in st.open(path).metadata()["ss_dataset_dirs"]
+    assert not any(one.changed for one in st.scrub(tmp_path / "c", recursive=True))
+    for wrong in (tmp_path / "nope", "list"):
+        with pytest.raises(FileNotFoundError):
+            st.scrub(wrong)
 
 
 def test_clean(tmp_path):

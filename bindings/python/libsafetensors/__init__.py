@@ -4,7 +4,7 @@ The names of the official package are here and in the modules numpy, torch, flax
 mlx and paddle, so that only the import line changes; after install() not even that. In
 addition there are open() with File and Tensor, open_import() for models in other formats,
 Writer, save_sharded, and a function for each verb of the command: info, infos, fits, ls, find, check, hash,
-dup, diff, catalog, edit_metadata, rename, repair, recover, put, convert, quantize, dequantize, layout,
+dup, diff, catalog, edit_metadata, scrub, rename, repair, recover, put, convert, quantize, dequantize, layout,
 split, merge, merge_models, select, mv, note and trash. What reads a path takes a URL, too. The
 modules dataset, lora and remote are imported on first use.
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ._aprefetch import aprefetch
     from ._catalog import catalog
     from ._collection import (clean, dup, find, infos, mv, note, online_plan, parts, quantize,
-                              repair, save_as, thumbnail, trash, updates, verify_hashes)
+                              repair, save_as, scrub, thumbnail, trash, updates, verify_hashes)
     from ._core import DTYPES, File, Tensor, Writer, build_info, open, release_memory
     from ._install import install, uninstall
     from ._official import (PrefetchLoader, PySafeSlice, TensorMeta, TensorSpec, _safe_open_handle,
@@ -37,7 +37,7 @@ __all__ = [
     "edit_metadata", "find", "fits", "hash", "import_model", "info", "infos", "install", "layout", "ls",
     "merge", "merge_models", "merge_of", "mv", "note", "online_plan", "open", "open_import", "open_set", "parts", "put",
     "quantize", "recognise", "recover", "release_memory", "rename", "rename_tensors", "repair",
-    "safe_open", "save_as", "save_sharded", "select", "serialize", "serialize_file",
+    "safe_open", "save_as", "save_sharded", "scrub", "select", "serialize", "serialize_file",
     "slice_byte_ranges", "split", "thumbnail", "trash", "uninstall",
     "updates", "verify_hashes",
 ]
@@ -48,7 +48,7 @@ _LAZY = {
     "_aprefetch": ("aprefetch",),
     "_catalog": ("catalog",),
     "_collection": ("clean", "dup", "find", "infos", "mv", "note", "online_plan", "parts", "quantize",
-                    "repair", "save_as", "thumbnail", "trash", "updates", "verify_hashes"),
+                    "repair", "save_as", "scrub", "thumbnail", "trash", "updates", "verify_hashes"),
     "_core": ("DTYPES", "File", "Tensor", "Writer", "build_info", "open", "release_memory"),
     "_import": ("Import", "import_model", "open_import", "recognise"),
     "_install": ("install", "uninstall"),

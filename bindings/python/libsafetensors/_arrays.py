@@ -11,7 +11,7 @@ from ._errors import coded
 from ._frameworks import check_device, moved
 from ._types import Progress
 
-__all__ = ["matching", "numpy_arrays", "numpy_as", "torch_as", "torch_tensors"]
+__all__ = ["known", "matching", "numpy_arrays", "numpy_as", "torch_as", "torch_tensors"]
 
 # ── Names ──
 
@@ -24,8 +24,8 @@ def matching(file: _core.File, names: str | Iterable[str]) -> list[str]:
         if not isinstance(name, str) or name in file or not any(sign in name for sign in "*?["):
             found[name] = None
             continue
-        from fnmatch import filter as matches
-        some = matches(file.keys(), name.replace("[^", "[!"))
+        from fnmatch import fnmatchcase
+        some = [one for one in file if fnmatchcase(one, name.replace("[^", "[!"))]
         if not some:
             path = file.paths[0] if file.paths else None
             raise coded(_core.TensorNotFoundError,
@@ -34,6 +34,14 @@ def matching(file: _core.File, names: str | Iterable[str]) -> list[str]:
                         path=path)
         found.update(dict.fromkeys(some))
     return list(found)
+
+
+def known(file: _core.File, names: str | Iterable[str]) -> list[str]:
+    """matching(), of names that all are in the file. TensorNotFoundError."""
+    found = matching(file, names)
+    for name in found:
+        file[name]
+    return found
 
 
 # ── Reading ──

@@ -15,14 +15,14 @@ from ._command import listed, one_model, one_result, operand, options, raise_err
 from ._errors import coded, near
 from ._labels import Info, Infos
 from ._progress import watch
-from ._types import Level, Path, Progress
+from ._types import Level, Link, Path, Progress
 from ._written import (Duplicates, Failed, Fix, Found, Hit, ModelsFound, Moved, Noted, OnlinePlan,
                        Part, Parts, Permission, Quantised, QuantisedTensor, Repaired, SameModels,
-                       Saved, Spared, Thumbnail, Trashed, Updated, Updates, Verified, VerifiedHash,
+                       Saved, Scrubbed, Spared, Thumbnail, Trashed, Updated, Updates, Verified, VerifiedHash,
                        VerifiedHashes, Version, WrittenFile, made)
 
 __all__ = ["clean", "dup", "find", "infos", "mv", "note", "online_plan", "parts", "quantize", "repair",
-           "save_as", "thumbnail", "trash", "updates", "verify_hashes"]
+           "save_as", "scrub", "thumbnail", "trash", "updates", "verify_hashes"]
 
 Models = Union[Path, Iterable[Path]]
 _Where = Union[str, Iterable[str]]
@@ -44,6 +44,13 @@ def _all(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _files(result: Mapping[str, Any]) -> tuple[WrittenFile, ...]:
     return tuple(made(WrittenFile, one) for one in result["files"])
+
+
+def _word(value: str, what: str) -> str:
+    """TypeError for None, without which the command would do something else."""
+    if not isinstance(value, str):
+        raise TypeError("%s: expected a str, found %s" % (what, type(value).__name__))
+    return value
 
 
 def _there(paths: list[Any]) -> list[str]:
@@ -283,7 +290,7 @@ def quantize(source: Path, output: Path, format: Literal["fp8", "int8", "int8-co
     TypeError (cast_dtype) for an adapter, or a model that is quantised already; TensorNotFoundError
     if nothing is to be quantised; ValueError for NaN, infinities, or a format that the layout lacks;
     SafetensorError, FileExistsError, OSError. Nothing is written then."""
-    words = options(quantize=format, layout=layout, scale=scale, only=only, spare=spare,
+    words = options(quantize=_word(format, "format"), layout=layout, scale=scale, only=only, spare=spare,
                     from_quantised=from_quantised, lossy=lossy, dry_run=dry_run, force=overwrite,
                     no_sync=not sync, keep_mtime=keep_mtime, in_place_unsafe=in_place_unsafe,
                     output=operand(output))
@@ -359,6 +366,34 @@ def note(models: Models, facts: Mapping[str, _Fact] | None = None, *, where: _Wh
                  for one in results if "saved" not in one)
 
 
+def scrub(models: Models, output: Path | None = None, *, keep: str | Iterable[str] = (),
+          safe: bool = False, overwrite: bool = False, link: Link = "replace",
+          dry_run: bool = False, sync: bool = True, keep_mtime: bool = False,
+          in_place_unsafe: bool = False, recursive: bool = False,
+          level: Level = "default") -> tuple[Scrubbed, ...]:
+    """Removes from metadata what may identify you or your machine, in place, as "safetensors meta
+    scrub": paths, e-mail addresses, names of users and folders, session ids, secrets, workflows, and
+    pictures that hold such things. What is kept although it may tell of you, an author or a comment,
+    is in "kept"; sidecars and pictures beside the file are not touched.
+
+    output: a file instead, or, of several models, a folder. keep: keys, or patterns, that are left
+    alone. overwrite: replace the output, or change a file with several hard links. link: "follow" changes
+    the target of a symbolic link. dry_run: tell what would be removed. recursive: search folders.
+    safe, sync, keep_mtime, in_place_unsafe: as of edit_metadata. level: as of open.
+
+    FileNotFoundError; FileExistsError; SafetensorError for an invalid file; OSError. Those before a
+    model that fails are written."""
+    paths = _there(listed(models))
+    target = None if output is None else operand(output)
+    if target is not None and (recursive or len(paths) > 1):
+        target = os.path.join(target, "")  # which says that it is a folder
+    words = options(keep=keep or None, safe=safe, force=overwrite, follow=link == "follow",
+                    dry_run=dry_run, no_sync=not sync, keep_mtime=keep_mtime,
+                    in_place_unsafe=in_place_unsafe, recursive=recursive, level=level, output=target)
+    results = _all(results_of(["meta", "scrub", *words, "--", *paths])["results"])
+    return tuple(made(Scrubbed, one) for one in results)
+
+
 def mv(models: Models = (), target: Path | None = None, *, to: str | None = None,
        where: _Where = (), unknown: str | None = None, number: bool = False, copy: bool = False,
        link: bool = False, undo: bool = False, dry_run: bool = False, sync: bool = True, recursive: bool = False,
@@ -405,7 +440,7 @@ def save_as(models: Models, program: Literal["civitai", "lora-manager", "a1111",
     100. force: replace values, and add to a file that exists. recursive: search folders.
 
     ValueError; FileNotFoundError; OSError. Those before a model that fails are written."""
-    words = options(save_as=program, where=where or None, min_trust=min_trust, force=force,
+    words = options(save_as=_word(program, "program"), where=where or None, min_trust=min_trust, force=force,
                     dry_run=dry_run, recursive=recursive)
     results = _all(results_of(["info", *words, "--", *_there(listed(models))])["results"])
     return tuple(made(Saved, {**one, **one["saved"]}) for one in results)

@@ -6,7 +6,7 @@ import errno
 import os
 import signal
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from . import _core
@@ -20,6 +20,12 @@ __all__ = ["listed", "one_model", "operand", "options", "raise_error", "results_
 # On Windows only a group of processes can be told to stop.
 _GROUP: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 _PROGRESS = b"progress: "
+# Options with a value; all others are flags.
+_VALUED = frozenset((
+    "add_prefix", "algo", "architecture", "atol", "cache", "check", "civitai_url", "clean", "drop",
+    "exclude", "export_preview", "export_workflow", "fits", "for_", "hash", "keep", "layout", "level",
+    "map_file", "match", "min_trust", "only", "output", "part", "quantize", "records", "regex", "rtol",
+    "save_as", "scale", "size", "spare", "strip_prefix", "threads", "to", "unknown", "where"))
 
 
 def operand(path: Path) -> str:
@@ -47,6 +53,9 @@ def one_model(path: Path) -> str:
 
 
 def listed(value: Any) -> list[Any]:
+    """One or several paths or words. TypeError for what is something else to iterate over."""
+    if isinstance(value, Mapping) or hasattr(value, "read"):
+        raise TypeError("expected paths or words, found %s" % type(value).__name__)
     return [value] if isinstance(value, (str, bytes, os.PathLike)) else list(value)
 
 
@@ -104,7 +113,7 @@ def run(words: list[str], tick: Tick | None = None) -> tuple[str, str, int]:
 def _in_python(text: str) -> str:
     """Options in a message of the command as arguments."""
     import re
-    return re.sub(r"(?<![^\s(\"])--([a-z][a-z-]*)", lambda one: one[1].replace("-", "_") + "=", text)
+    return re.sub(r"(?<![^\s(\"])--([a-z][a-z-]*)=?", lambda one: one[1].replace("-", "_") + "=", text)
 
 
 def raise_error(error: Error, path: str) -> NoReturn:
@@ -131,16 +140,20 @@ def raise_error(error: Error, path: str) -> NoReturn:
 
 
 def options(**given: object) -> list[str]:
-    """Options of the command: True is a flag, None and False are left out, lists are repeated."""
+    """Options of the command: flags that are true, and values that are not None, of lists each.
+    TypeError for True as a value, with which the next option would be taken for it."""
     words: list[str] = []
     for name, value in given.items():
         option = "--" + name.strip("_").replace("_", "-")
-        if value is True:
-            words.append(option)
+        if name not in _VALUED:
+            words.extend([option] * bool(value))
+        elif value is True:
+            raise TypeError("%s: expected a value, found True" % name.strip("_"))
         elif value is not None and value is not False:
-            one = isinstance(value, (str, os.PathLike, int, float))
-            words.extend("%s=%s" % (option, os.fsdecode(part) if isinstance(part, os.PathLike)
-                                    else part) for part in ([value] if one else listed(value)))
+            one = isinstance(value, (str, int, float))
+            words.extend("%s=%s" % (option, os.fsdecode(part)
+                                    if isinstance(part, (bytes, os.PathLike)) else part)
+                         for part in ([value] if one else listed(value)))
     return words
 
 

@@ -27,7 +27,7 @@ from ._dtypes import torch_types
 
 __all__ = ["Copy", "CpuDevice", "CudaDevice", "Destination", "Device", "Load", "SLOT_BYTES",
            "Slots", "Targets", "device_of", "fill", "load", "load_one", "load_small",
-           "release_pinned", "shape_of"]
+           "release_pinned", "shape_of", "there"]
 
 SLOT_BYTES = 8 << 20
 _PAGE = 4096
@@ -268,23 +268,34 @@ class CpuDevice(Device):
             target[at:at + size].copy_(slot[start:start + size])
 
 
-def _check_cuda(device: torch.device) -> None:
+def _count(kind: str) -> int:
+    """How many devices of cuda, xpu or mps there are."""
+    if kind == "mps":
+        return int(torch.backends.mps.is_available())
+    module: Any = getattr(torch, kind, None)
+    return int(module.device_count()) if hasattr(module, "device_count") else 0
+
+
+def there() -> str:
+    """The devices that there are, for messages."""
+    return ", ".join(["cpu", "meta", *("%s:%d" % (kind, index) for kind in ("cuda", "xpu")
+                                       for index in range(_count(kind))), *["mps"] * _count("mps")])
+
+
+def _check_there(device: torch.device) -> None:
     """RuntimeError for a GPU that is not there, with those that are."""
-    count = torch.cuda.device_count()
-    if count and (device.index or 0) < count:
+    if (device.index or 0) < _count(device.type):
         return
-    here = ["cpu", "meta", *("cuda:%d" % index for index in range(count))]
-    if torch.backends.mps.is_available():
-        here.append("mps")
     raise RuntimeError("device %s is not there%s; there are: %s"
-                       % (device, "" if torch.version.cuda else " (this torch is built without CUDA)",
-                          ", ".join(here)))
+                       % (device, "" if torch.version.cuda or device.type != "cuda"
+                          else " (this torch is built without CUDA)", there()))
 
 
 def device_of(device: torch.device) -> Device | None:
     """How to load to a device of torch; None for those that only Tensor.to is known to reach."""
+    if device.type in ("cuda", "xpu", "mps"):
+        _check_there(device)
     if device.type == "cuda" and torch.version.hip is None:
-        _check_cuda(device)
         return CudaDevice(device)
     return None
 
@@ -589,4 +600,4 @@ def load_one(target: torch.device, tensor: _core.Tensor) -> torch.Tensor:
         return load_small(device, tensor)
     if device is not None and _core.is_local(tensor):
         return load(device, [tensor])[0]
-    return tensor.torch(copy=True).to(target)  # type: ignore[no-any-return]
+    return tensor.torch(copy=True).to(target)

@@ -5,6 +5,7 @@ from typing import Any, Callable
 
 from . import _core
 from ._core import SafetensorError
+from ._errors import coded
 
 __all__ = ["FRAMEWORKS", "PADDLE_BITS", "check_device", "maker", "moved", "paddle_integer",
            "paddle_tensor"]
@@ -37,7 +38,9 @@ def check_device(device: Any, framework: str) -> Any:
         try:
             known = torch.device(device)
         except (RuntimeError, TypeError):
-            raise SafetensorError("device %s is invalid" % (device,)) from None
+            from ._device import there
+            raise coded(SafetensorError, "device %s is invalid" % (device,), "bad_argument",
+                        "there are: " + there()) from None
         return None if known.type == "cpu" else known
     return device
 
@@ -54,7 +57,10 @@ def moved(tensor: _core.Tensor, target: Any, dtype: Any = None, copy: bool = Fal
     else:
         from ._device import load_one
         found = load_one(target, tensor)
-    return found if dtype is None else found.to(dtype)
+    try:
+        return found if dtype is None else found.to(dtype)
+    except NotImplementedError:
+        raise TypeError("torch does not convert %s to %s" % (found.dtype, dtype)) from None
 
 
 def paddle_integer(width: int) -> str:

@@ -3,15 +3,16 @@ known of which models."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 from . import _core
 from ._errors import near
+from ._memory import model
 from ._output import keep_times
 from ._progress import watch
 from ._results import LayoutResult
-from ._types import Path, Progress
+from ._types import Model, Path, Progress
 
 __all__ = ["layout"]
 
@@ -31,8 +32,7 @@ def _models_in(folder: str) -> list[str]:
 
 def _components(source: Path) -> list[Path]:
     """A file, or those of a folder's components."""
-    path = os.fspath(source)
-    path = os.fsdecode(path) if isinstance(path, bytes) else path
+    path = os.fsdecode(source)
     if "://" in path or not os.path.isdir(path):
         return [source]
     found = _models_in(path)
@@ -46,15 +46,15 @@ def _components(source: Path) -> list[Path]:
     return [*found]
 
 
-def layout(source: Path | Iterable[Path], output: Path, *,
+def layout(source: Model | Iterable[Model], output: Path, *,
            to: Literal["diffusers", "single", "comfy"], architecture: str | None = None,
            ignore_unmatched: bool = False, max_bytes: int = 0, dry_run: bool = False,
            overwrite: bool = False, keep_mtime: bool = False, in_place_unsafe: bool = False,
            sync: bool = True, progress: Progress = None) -> LayoutResult:
     """Writes a model in another layout: "diffusers", a folder for each component, with config.json
     and model_index.json as far as they are certain; "single", one file; "comfy", a file for each
-    component in the folders of ComfyUI. source: a file, an index, the folder of a pipeline, or
-    several files that are one model. Values are the same; metadata are kept, without digests.
+    component in the folders of ComfyUI. source: a file, an index, the folder of a pipeline, a File or
+    other tensors by name, or several of these that are one model. Values are the same; metadata are kept, without digests.
 
     architecture: the model's id, where tensors do not tell it. ignore_unmatched: leave out tensors
     whose place is not known. max_bytes: of a shard of diffusers' folders; 0 is 10 GB. dry_run: tell
@@ -72,8 +72,10 @@ def layout(source: Path | Iterable[Path], output: Path, *,
     if to not in _LAYOUTS:
         raise ValueError("expected one of %s as layout, found %r%s"
                          % (", ".join(_LAYOUTS), to, near(to, _LAYOUTS)))
-    paths = [source] if isinstance(source, (str, bytes, os.PathLike)) else [*source]
-    found = [one for path in paths for one in _components(path)]
+    one = isinstance(source, (str, bytes, os.PathLike, Mapping)) or hasattr(source, "read")
+    models: Any = [source] if one else source
+    found: list[Any] = [part for given in map(model, models) for part in (
+        [given] if isinstance(given, _core.File) else _components(given))]
     with keep_times(keep_mtime and not dry_run, found, output), \
             watch(progress, "converting") as tick:
         return _core.layout(tuple(found), output, _LAYOUTS.index(to), architecture=architecture,

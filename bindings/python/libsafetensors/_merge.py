@@ -9,10 +9,11 @@ from typing import Any
 from . import _core
 from ._command import one_model, one_result, operand, options, results_of
 from ._dtypes import target_dtype
+from ._memory import model
 from ._output import keep_times
 from ._progress import watch
 from ._results import Mixture, ModelsMerged
-from ._types import Path, Progress
+from ._types import Model, Path, Progress
 
 __all__ = ["merge_models", "merge_of"]
 
@@ -31,8 +32,8 @@ def _text(value: _Value | str) -> str:
     return repr(float(value))
 
 
-def merge_models(models: Iterable[Path] | None, output: Path, *, method: str | None = None,
-                 base: Path | None = None, weights: Iterable[_Value] | None = None,
+def merge_models(models: Iterable[Model] | None, output: Path, *, method: str | None = None,
+                 base: Model | None = None, weights: Iterable[_Value] | None = None,
                  params: Mapping[str, _Value] | None = None, recipe: Path | None = None,
                  replay: Path | None = None, seed: int | None = None, dtype: Any = None,
                  ignore_missing: bool = False, dry_run: bool = False, overwrite: bool = False,
@@ -72,7 +73,9 @@ def merge_models(models: Iterable[Path] | None, output: Path, *, method: str | N
                       for name in _core.merge_named(text)]
     if models is None:
         raise ValueError("expected models or a recipe, found neither")
-    paths = tuple(models)
+    if isinstance(models, (str, bytes, os.PathLike, Mapping)):
+        raise TypeError("models: expected several, found one")
+    paths = tuple(map(model, models))
     told: list[str | None] = [None] * len(paths)
     if weights is not None:
         told = [_text(one) for one in weights]
@@ -82,7 +85,7 @@ def merge_models(models: Iterable[Path] | None, output: Path, *, method: str | N
     number = -1
     if base is not None:
         number = len(paths)
-        paths, told = (*paths, base), [*told, None]
+        paths, told = (*paths, model(base)), [*told, None]
     words = tuple("%s=%s" % (name, _text(value)) for name, value in (params or {}).items())
     with keep_times(keep_mtime and not dry_run, paths, output), \
             watch(progress, "merging") as tick:
@@ -93,7 +96,7 @@ def merge_models(models: Iterable[Path] | None, output: Path, *, method: str | N
             progress=tick, dry_run=dry_run, in_place_unsafe=in_place_unsafe)
 
 
-def _replay(models: tuple[Path, ...], output: Path, replay: Path, words: list[str],
+def _replay(models: tuple[Any, ...], output: Path, replay: Path, words: list[str],
             progress: Progress) -> ModelsMerged:
     """By the command, which hashes the models."""
     with watch(progress, "merging") as tick:
@@ -105,7 +108,7 @@ def _replay(models: tuple[Path, ...], output: Path, replay: Path, words: list[st
     return told
 
 
-def merge_of(result: Path, models: Iterable[Path], *, progress: Progress = None) -> Mixture:
+def merge_of(result: Model, models: Iterable[Model], *, progress: Progress = None) -> Mixture:
     """Estimates by least squares which weighted sum of other models a model is, over all tensors
     and in each block: "weights" (None where models are equal, so that it cannot be told),
     "change" (the root of the mean square of result less the first model), "residual" (of what the
@@ -113,5 +116,5 @@ def merge_of(result: Path, models: Iterable[Path], *, progress: Progress = None)
 
     SafetensorError, OSError."""
     with watch(progress, "comparing") as tick:
-        blocks, left_out = _core.merge_of((result, *models), progress=tick)
+        blocks, left_out = _core.merge_of((model(result), *map(model, models)), progress=tick)
     return {**blocks[-1], "blocks": blocks[:-1], "left_out": left_out}

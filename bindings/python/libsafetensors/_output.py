@@ -4,6 +4,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from operator import index
 from types import TracebackType
 from typing import Any, Union
 
@@ -27,8 +28,8 @@ _UNITS: dict[str, int] = {"": 1, "B": 1, **{letter + end: base ** power
 def byte_size(size: Size) -> int:
     """Bytes of a size: an int, or a text such as "5GB" (powers of 1000) or "500MiB" (of 1024).
     ValueError."""
-    if isinstance(size, int) and not isinstance(size, bool) and size > 0:
-        return size
+    if hasattr(size, "__index__") and not isinstance(size, bool) and index(size) > 0:
+        return index(size)
     if isinstance(size, str):
         digits = size.rstrip("KMGTBkmgtIib ")
         unit = _UNITS.get(size[len(digits):].strip().upper())

@@ -8,19 +8,19 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, Union
+from operator import index
+from typing import Any
 
 from . import _core
 from ._command import one_model, one_result, operand, options, results_of
-from ._errors import coded
+from ._errors import coded, near
+from ._memory import rows_of
 from ._output import SHARD, Size, byte_size, keep_times, row_bytes, to_file, to_folder
 from ._progress import Tick, watch
-from ._types import Link, Path, Progress
+from ._types import Link, Model, Path, Progress
 from ._written import Renamed, Written, WrittenFile, made
 
 __all__ = ["merge", "rename", "save_sharded", "select", "split"]
-
-Model = Union[Path, Mapping[str, Any]]
 
 _STALE = ("sshs_model_hash", "sshs_legacy_hash", "modelspec.hash_*")
 _DECLARED = "_quantization_metadata"
@@ -119,32 +119,12 @@ def _combined(models: Sequence[_Opened], kept: int = -1
 
 # ── Tensors ──
 
-def _rows(tensors: Iterable[tuple[str, Any]], kept: list[Any]) -> list[tuple[Any, ...]]:
-    """Rows for _core of Tensors, tensors of torch, arrays of numpy and what becomes one; kept gets
-    the owners of their memory."""
-    import sys
-    torch = sys.modules.get("torch")
-    rows: list[tuple[Any, ...]] = []
-    for name, value in tensors:
-        if isinstance(value, _core.Tensor):
-            rows.append((name, value.dtype, value.shape, value, None))
-        elif torch is not None and isinstance(value, torch.Tensor):
-            from .torch import _lazy_row
-            rows.append(_lazy_row(name, value, kept))
-        else:
-            import numpy as np
-            from .numpy import _row
-            if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__array__"):
-                value = np.asarray(value)
-            row = _row(name, value)
-            kept.append(row[5])
-            rows.append(row[:5])
-    return rows
-
-
 def _check_shared(tensors: Mapping[str, Any]) -> None:
     """RuntimeError for tensors of torch that share memory, and what else save_file refuses."""
     import sys
+    if not isinstance(tensors, Mapping):
+        raise TypeError("tensors: expected a mapping of names to tensors, found %s"
+                        % type(tensors).__name__)
     torch = sys.modules.get("torch")
     if torch is None:
         return
@@ -178,7 +158,7 @@ def save_sharded(tensors: Mapping[str, Any], folder: Path,
     from ._files import check_metadata
     _check_shared(tensors)
     kept: list[Any] = []
-    return to_folder(_rows(tensors.items(), kept), folder, check_metadata(metadata), stem=name,
+    return to_folder(rows_of(tensors.items(), kept), folder, check_metadata(metadata), stem=name,
                       max_bytes=byte_size(max_shard_size), sync=sync, progress=progress,
                       in_place_unsafe=in_place_unsafe, title="saving")
 
@@ -200,14 +180,14 @@ def split(source: Model, output: Path, *, max_size: Size | None = None, count: i
     model; FileExistsError; OSError. Nothing is left then."""
     if max_size is not None and count is not None:
         raise ValueError("expected max_size or count, found both")
-    if count is not None and count < 1:
+    if count is not None and not 0 < index(count) < 1 << 31:
         raise ValueError("expected a number of shards from 1 on, found %r" % (count,))
     with ExitStack() as stack:
         stack.enter_context(keep_times(keep_mtime and not dry_run, [source], output))
         model = _Opened(source, stack)
         kept: list[Any] = []
-        rows = _rows(((one, model.tensors[one]) for one in model.names()), kept)
-        most = 0 if count else byte_size(max_size or SHARD)
+        rows = rows_of(((one, model.tensors[one]) for one in model.names()), kept)
+        most = 0 if count else byte_size(SHARD if max_size is None else max_size)
         one_file = count == 1 or (not count and sum(map(row_bytes, rows)) <= most)
         metadata, dropped = _combined([model], len(rows) if one_file else -1)
         return to_folder(rows, output, metadata, path=model.path, count=count or 0, max_bytes=most,
@@ -219,11 +199,11 @@ def split(source: Model, output: Path, *, max_size: Size | None = None, count: i
 def _each_model(sources: Model | Iterable[Model]) -> list[Model]:
     """The models; those in a folder that has no index."""
     from ._layout import _models_in
-    if isinstance(sources, (str, bytes, os.PathLike, Mapping)):
-        sources = [sources]
+    if isinstance(sources, (str, bytes, os.PathLike, Mapping)) or hasattr(sources, "read"):
+        sources = [sources]  # type: ignore[list-item]
     found: list[Model] = []
     for source in sources:
-        name = "" if isinstance(source, Mapping) else os.fsdecode(source)
+        name = os.fsdecode(source) if isinstance(source, (str, bytes, os.PathLike)) else ""
         if not name or "://" in name or not os.path.isdir(name):
             found.append(source)
             continue
@@ -233,6 +213,8 @@ def _each_model(sources: Model | Iterable[Model]) -> list[Model]:
                         "in this folder, found none" % name, "not_found", errno=errno.ENOENT,
                         path=name)
         found.extend(inside)
+    if not found:
+        raise ValueError("expected models to be merged, found none")
     return found
 
 
@@ -265,7 +247,7 @@ def merge(sources: Model | Iterable[Model], output: Path, *, dry_run: bool = Fal
                                 % (name, other.path or "memory", model.path or "memory"),
                                 "tensor_duplicate", tensor=name, path=model.path)
         kept: list[Any] = []
-        rows = _rows(((name, model.tensors[name]) for name, model in first.items()), kept)
+        rows = rows_of(((name, model.tensors[name]) for name, model in first.items()), kept)
         metadata, dropped = _combined(models, len(rows))
         return to_file(rows, output, metadata, path=models[0].path if len(models) == 1 else None,
                         overwrite=overwrite, sync=sync, dry_run=dry_run, dropped=dropped,
@@ -273,7 +255,11 @@ def merge(sources: Model | Iterable[Model], output: Path, *, dry_run: bool = Fal
 
 
 def _patterns(given: str | Iterable[str] | None) -> list[str]:
-    return [] if given is None else [given] if isinstance(given, str) else list(given)
+    found = [] if given is None else [given] if isinstance(given, str) else list(given)
+    for one in found:
+        if not isinstance(one, str):
+            raise TypeError("expected patterns of names, found %s" % type(one).__name__)
+    return found
 
 
 def _matcher(patterns: list[str]) -> Callable[[str], bool]:
@@ -337,9 +323,9 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
             follow=link == "follow", no_sync=not sync, keep_mtime=keep_mtime,
             in_place_unsafe=in_place_unsafe, output=None if output is None else operand(output)))
     is_kept, is_dropped = _matcher(keeps), _matcher(drops)
-    if in_place and not isinstance(source, Mapping):
+    if in_place:
         # Changes nothing: recovers from an interrupted edit, and refuses links as an edit does.
-        _core.edit(source, force=force, link=link, sync=sync)
+        _core.edit(os.fsdecode(source), force=force, link=link, sync=sync)  # type: ignore[arg-type]
     with ExitStack() as stack:
         stack.enter_context(keep_times(keep_mtime and not dry_run, [source],
                                        source if output is None else output))  # type: ignore[arg-type]
@@ -347,8 +333,9 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
         names = [one for one in model.names()
                  if (not keeps or is_kept(one)) and not is_dropped(one)]
         if not names:
-            raise coded(_core.TensorNotFoundError, "%sexpected tensors to be left of %d, found none"
-                        % (model.path + ": " if model.path else "", len(model.tensors)),
+            raise coded(_core.TensorNotFoundError, "%sexpected tensors to be left of %d, found none%s"
+                        % (model.path + ": " if model.path else "", len(model.tensors),
+                           near(keeps[0], model.tensors) if keeps else ""),
                         "tensor_not_found", path=model.path)
         target: Path = output if output is not None else os.fsdecode(source)  # type: ignore[arg-type]
         set_of = model.file is not None and len(model.file.paths) > 1
@@ -357,7 +344,7 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
         if unchanged and model.path is not None and "://" not in model.path and not copy:
             return Written(model.path, model.path, dry_run, 0, 0, ())
         kept: list[Any] = []
-        rows = _rows(((one, model.tensors[one]) for one in names), kept)
+        rows = rows_of(((one, model.tensors[one]) for one in names), kept)
         metadata, dropped = _combined([model], -1 if into_folder else len(rows))
         if into_folder:
             shards = [model.tensors[one].shard for one in names]
@@ -372,14 +359,15 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
                         in_place_unsafe=in_place_unsafe, title="selecting")
 
 
-def rename(path: Path, names: Mapping[str, str] | Callable[[str], str] | None = None, *,
+def rename(path: Model, names: Mapping[str, str] | Callable[[str], str] | None = None, *,
            strip_prefix: str = "", add_prefix: str = "", match: str | Iterable[str] | None = None,
            exclude: str | Iterable[str] | None = None, regex: str | Iterable[str] | None = None,
            output: Path | None = None, safe: bool = False, copy: bool = False, sync: bool = True, keep_mtime: bool = False,
            force: bool = False, link: Link = "replace", dry_run: bool = False,
            in_place_unsafe: bool = False, progress: Progress = None) -> Renamed:
     """Renames tensors, in place unless output is given, as "safetensors rename". Only the header
-    changes; all renames are applied together, or none.
+    changes; all renames are applied together, or none. path: with an output also a File or other
+    tensors by name.
 
     names: a mapping of old names to new ones, or a function of a name to the new one. Names that the
     mapping does not have go through strip_prefix, each of regex, then add_prefix. regex:
@@ -389,6 +377,8 @@ def rename(path: Path, names: Mapping[str, str] | Callable[[str], str] | None = 
 
     TensorNotFoundError for a name in the mapping that the model lacks; SafetensorError if two would
     have one name; FileExistsError; OSError. If it raises, the model is as it was."""
+    if names is not None and not isinstance(names, Mapping) and not callable(names):
+        raise TypeError("names: expected a mapping or a function, found %s" % type(names).__name__)
     if regex is not None and callable(names):
         raise TypeError("expected a mapping of names beside regex, found a function")
     only, never = _patterns(match), _patterns(exclude)
@@ -396,14 +386,19 @@ def rename(path: Path, names: Mapping[str, str] | Callable[[str], str] | None = 
     table = names if isinstance(names, Mapping) else {}
     with ExitStack() as stack:
         model = _Opened(path, stack)
+        memory = not isinstance(path, (str, bytes, os.PathLike))
+        own: Any = path  # if it is one
+        if output is None and memory:
+            raise ValueError("expected an output with tensors that are no file's, found none")
         for name in table:
             if name not in model.tensors:
-                raise coded(_core.TensorNotFoundError, "%s: tensor \"%s\": expected a tensor of this "
-                            "name, found none" % (os.fsdecode(path), name), "tensor_not_found",
-                            tensor=name, path=os.fsdecode(path))
+                raise coded(_core.TensorNotFoundError, "%stensor \"%s\": expected a tensor of this "
+                            "name, found none%s" % (model.path + ": " if model.path else "", name,
+                                                    near(name, model.tensors)),
+                            "tensor_not_found", tensor=name, path=model.path)
         changes: dict[str, str] = {}
         if regex is not None:
-            changes = _replaced(path, table, options(
+            changes = _replaced(own, table, options(
                 regex=regex, strip_prefix=strip_prefix or None, add_prefix=add_prefix or None,
                 match=match, exclude=exclude))
         for name in model.names() if regex is None else ():
@@ -420,23 +415,23 @@ def rename(path: Path, names: Mapping[str, str] | Callable[[str], str] | None = 
             if new != name:
                 changes[name] = new
         target = None if output is None else os.fsdecode(output)
-        done = Renamed(model.path or os.fsdecode(path), target, bool(changes), dry_run,
+        done = Renamed(model.path or (None if memory else os.fsdecode(own)), target, bool(changes), dry_run,
                        tuple(changes.items()))
         several = model.file is not None and len(model.file.paths) > 1
         if several and output is None and changes:
             stack.close()
-            _rename_in_place(path, changes, options(
+            _rename_in_place(own, changes, options(
                 safe=safe, no_sync=not sync, keep_mtime=keep_mtime, force=force,
                 follow=link == "follow", dry_run=dry_run, in_place_unsafe=in_place_unsafe), progress)
             return done
         if not changes and not (copy and output is not None):
             return done
-        if several and output is not None:
+        if (several or memory) and output is not None:
             with keep_times(keep_mtime and not dry_run, [path], output):
                 _rename_set(model, changes, output, sync, dry_run, in_place_unsafe, progress)
             return done
     with watch(progress, "renaming") as tick:
-        _core.edit(path, rename=changes, output=output, safe=safe, sync=sync, keep_mtime=keep_mtime,
+        _core.edit(own, rename=changes, output=output, safe=safe, sync=sync, keep_mtime=keep_mtime,
                    force=force, link=link, dry_run=dry_run, progress=tick,
                    in_place_unsafe=in_place_unsafe)
     return done
@@ -469,12 +464,13 @@ def _rename_in_place(path: Path, changes: Mapping[str, str], words: list[str],
 
 def _rename_set(model: _Opened, changes: Mapping[str, str], output: Path, sync: bool, dry_run: bool,
                 in_place_unsafe: bool, progress: Progress) -> None:
-    """A model in several files, with other names, in a folder or, if it is named so, in one file."""
+    """A File or other tensors with other names: in one file, or, of several files unless the output is
+    named so, in a folder."""
     kept: list[Any] = []
     metadata = _combined([model])[0]
     names = model.names()
-    rows = _rows(((changes.get(one, one), model.tensors[one]) for one in names), kept)
-    if _is_file_name(output):
+    rows = rows_of(((changes.get(one, one), model.tensors[one]) for one in names), kept)
+    if _is_file_name(output) or model.file is None or len(model.file.paths) < 2:
         to_file(rows, output, metadata, path=model.path, overwrite=False, sync=sync,
                  dry_run=dry_run, in_place_unsafe=in_place_unsafe, progress=progress,
                  title="renaming")

@@ -12,10 +12,11 @@ from typing import Any, Literal
 
 from . import _core
 from ._dtypes import target_dtype
+from ._memory import header_of, model
 from ._progress import Tick, watch
 from ._results import (CheckResult, ConvertResult, DiffResult, EditResult, FitsResult, HashResult,
                        InfoResult, LsResult)
-from ._types import Level, Link, OpenOptions, Order, Path, Progress, Source, Unpack, parse
+from ._types import Level, Link, Model, OpenOptions, Order, Path, Progress, Source, Unpack, parse
 
 __all__ = ["Records", "check", "convert", "dequantize", "diff", "edit_metadata", "fits", "hash",
            "info", "ls", "open_set", "put", "recover", "rename_tensors", "slice_byte_ranges"]
@@ -29,14 +30,15 @@ def open_set(index_or_folder: Path, **options: Unpack[OpenOptions]) -> _core.Fil
     return _core.open(index_or_folder, **options)
 
 
-def ls(source: Any, order: Order = "offset") -> LsResult:
+def ls(source: Model, order: Order = "offset") -> LsResult:
     """Lists a file: tensors with dtype, shape and offsets, as "safetensors ls --json" does. source:
-    anything libsafetensors.open takes, or a File. Reads the headers only. Raises as
+    anything libsafetensors.open takes, a File, or other tensors by name. Reads the headers only. Raises as
     libsafetensors.open."""
-    if isinstance(source, _core.File):
-        listed: LsResult = parse(source.ls_json(order))
+    given = model(source)
+    if isinstance(given, _core.File):
+        listed: LsResult = parse(given.ls_json(order))
     else:
-        with _core.open(source, mode="read") as file:
+        with _core.open(given, mode="read") as file:
             listed = parse(file.ls_json(order))
     return listed
 
@@ -68,7 +70,7 @@ class Records:
         self._core = _core.open_records(texts)
 
 
-def info(source: Source, *, full: bool = True, deep: bool = False,
+def info(source: Model, *, full: bool = True, deep: bool = False,
          records: Records | Path | Iterable[Path] | None = None) -> InfoResult:
     """Describes a model: name, kind, architecture, base model, trigger words, licence and more,
     each fact with its source. Reads the headers, files of the folder that are about the model, and
@@ -77,8 +79,8 @@ def info(source: Source, *, full: bool = True, deep: bool = False,
     records: Records, or the path of a file or folder of them, or several, which are read for this
     call.
 
-    source: path of a file, folder or index.json, a URL, or an object with read and
-    seek. Of a URL, "remote" is what its server says of the file: url, bytes, sha256, commit, etag
+    source: path of a file, folder or index.json, a URL, a File or other tensors by name, or an object
+    with read and seek. Of a URL, "remote" is what its server says of the file: url, bytes, sha256, commit, etag
     and local, none of it computed. Of a folder of several models the result has their descriptions
     in "models", made by infos, and no facts of its own; those that cannot be read have "error".
     SafetensorError for a file that is no model, IsADirectoryError for a folder without one, OSError;
@@ -91,7 +93,7 @@ def info(source: Source, *, full: bool = True, deep: bool = False,
     if records is not None and known is None:
         raise ValueError("expected Records(...), found one that __init__ was not called for")
     try:
-        text, claims = _core.info_json(source, full=full, deep=deep, records=known)
+        text, claims = _core.info_json(model(source), full=full, deep=deep, records=known)
     except IsADirectoryError:
         several = _infos_of(source, full, deep, records)
         if several is None:
@@ -116,14 +118,14 @@ def _infos_of(folder: Any, full: bool, deep: bool, records: Records | None) -> I
     return found[0] if found and found[0]["ok"] else None
 
 
-def fits(a: Source, b: Source) -> FitsResult:
+def fits(a: Model, b: Model) -> FitsResult:
     """Whether two models are used together, one a checkpoint or another whole model, the other an
     adapter, embedding, ControlNet, VAE or text encoder; which comes first does not matter.
 
     fit: "yes", "likely", "loads" (made for another base), "unknown", "no", or "none" for kinds
     that are not used together; reason: the facts that decide. a, b: as the source of info, with
     the same cost and errors."""
-    fit, reason = _core.fits(a, b)
+    fit, reason = _core.fits(model(a), model(b))
     return {"fit": fit, "reason": reason}
 
 
@@ -166,11 +168,11 @@ def _hash_by_command(path: Any, names: str, cache: Path, threads: int,
     return hashed
 
 
-def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = None,
+def diff(a: Model, b: Model, *, atol: float | None = None, rtol: float | None = None,
          header: bool = False, metadata: bool = True, values: bool = False,
          match: str | Iterable[str] | None = None, exclude: str | Iterable[str] | None = None,
          progress: Progress = None) -> DiffResult:
-    """Compares two files or models. Values are compared bit by bit, or within atol + rtol * |b|
+    """Compares two models, each a path, URL, File or mapping of tensors. Values are compared bit by bit, or within atol + rtol * |b|
     if either is given; header compares names, dtypes and shapes only, and reads no data;
     metadata=False ignores metadata. values: quantised tensors by the values that they stand for, in
     F32; match, exclude: only tensors whose name matches one of these patterns, and none of those;
@@ -182,14 +184,14 @@ def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = No
             return _diff_by_command(a, b, options(
                 atol=atol, rtol=rtol, header=header, no_metadata=not metadata, values=values,
                 match=match, exclude=exclude), tick)
-        text = _core.diff_json(a, b, atol=atol, rtol=rtol, header=header, metadata=metadata,
+        text = _core.diff_json(model(a), model(b), atol=atol, rtol=rtol, header=header, metadata=metadata,
                                progress=tick)
     from ._labels import Diff
     compared: DiffResult = Diff(parse(text))  # type: ignore[assignment]
     return compared
 
 
-def _diff_by_command(a: Path, b: Path, words: list[str], tick: Tick | None) -> DiffResult:
+def _diff_by_command(a: Any, b: Any, words: list[str], tick: Tick | None) -> DiffResult:
     from ._command import one_model, one_result, results_of
     from ._labels import Diff
     found = results_of(["diff", *words, "--", one_model(a), one_model(b)], tick)
@@ -197,13 +199,13 @@ def _diff_by_command(a: Path, b: Path, words: list[str], tick: Tick | None) -> D
     return compared
 
 
-def convert(path: Path, output: Path, dtype: Any, *, names: str | Iterable[str] | None = None,
+def convert(path: Model, output: Path, dtype: Any, *, names: str | Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
             sync: bool = True, threads: int = 1, progress: Progress = None,
             dequantize: bool = False, lossy: bool = False, dry_run: bool = False,
             keep_mtime: bool = False, in_place_unsafe: bool = False) -> ConvertResult:
-    """Writes a model with its tensors converted to dtype ("BF16", "F8_E4M3", or a dtype of numpy or
-    torch): the floats if dtype is one, the integers if it is one; with names, which may be
+    """Writes a model, a path, URL, File or mapping of tensors, with its tensors converted to dtype
+    ("BF16", "F8_E4M3", or a dtype of numpy or torch): the floats if dtype is one, the integers if it is one; with names, which may be
     patterns, exactly those.
     saturate: values out of range become the greatest finite one, not an infinity or a NaN.
     overrule_scales: convert also tensors with a scale, and the scales. dequantize: compute the
@@ -222,20 +224,24 @@ def convert(path: Path, output: Path, dtype: Any, *, names: str | Iterable[str] 
     for, such as a NaN in F4; TypeError (cast_dtype); SafetensorError for an invalid file or one
     quantised in a way that is not known; FileExistsError; OSError. Nothing is
     written if it raises."""
+    source = model(path)
     if names is not None:
-        from ._arrays import matching
-        with _core.open(path, header_only=True) as file:
-            names = matching(file, names)
+        from ._arrays import known
+        if isinstance(source, _core.File):
+            names = known(source, names)
+        else:
+            with _core.open(source, header_only=True) as file:
+                names = known(file, names)
     from ._output import keep_times
-    with keep_times(keep_mtime and not dry_run, [path], output), \
+    with keep_times(keep_mtime and not dry_run, [source], output), \
             watch(progress, "converting") as tick:
-        return _core.convert(path, output, target_dtype(dtype), names=names, saturate=saturate,
+        return _core.convert(source, output, target_dtype(dtype), names=names, saturate=saturate,
                              overrule_scales=overrule_scales, overwrite=overwrite, sync=sync,
                              threads=threads, progress=tick, dequantize=dequantize, lossy=lossy,
                              dry_run=dry_run, in_place_unsafe=in_place_unsafe)
 
 
-def dequantize(source: Path, output: Path, dtype: Any = "BF16", *,
+def dequantize(source: Model, output: Path, dtype: Any = "BF16", *,
                names: str | Iterable[str] | None = None, dry_run: bool = False,
                overwrite: bool = False, keep_mtime: bool = False, in_place_unsafe: bool = False,
                sync: bool = True, threads: int = 1, progress: Progress = None) -> ConvertResult:
@@ -248,12 +254,13 @@ def dequantize(source: Path, output: Path, dtype: Any = "BF16", *,
 
 
 def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
-                  remove: Iterable[str] = (), *, output: Path | None = None, safe: bool = False,
+                  remove: str | Iterable[str] = (), *, output: Path | None = None, safe: bool = False,
                   sync: bool = True, keep_mtime: bool = False, force: bool = False,
                   link: Link = "replace", dry_run: bool = False,
                   in_place_unsafe: bool = False, progress: Progress = None) -> EditResult:
     """Changes a file's metadata, in place if the header has enough spare bytes or the file system
-    can insert some, otherwise by rewriting the file. safe always rewrites; output writes a new
+    can insert some, otherwise by rewriting the file. set: keys with their texts. remove: keys, or
+    patterns of *, ? and [a-z]; one that the file has is itself. safe always rewrites; output writes a new
     file instead; force changes a file with several hard links; dry_run changes nothing;
     in_place_unsafe: as of save_file. For an
     index.json, or a folder with one, the metadata are the index's own. If a key that begins with
@@ -263,10 +270,27 @@ def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
     {"method"} for an index. SafetensorError for an invalid file; OSError, also if the file has
     several hard links (hard_links) or another program is changing it (edit_busy). If it raises,
     the file is as it was."""
+    gone = [remove] if isinstance(remove, str) else list(remove or ())
+    if any(isinstance(key, str) and any(sign in key for sign in "*?[") for key in gone):
+        # Changes nothing: recovers from an interrupted edit.
+        _core.edit(path, force=force, link=link, sync=sync, dry_run=dry_run)
+        gone = _matching_keys(path, gone)
     with watch(progress, "editing") as tick:
-        return _core.edit(path, set=set, remove=remove, output=output, safe=safe, sync=sync,
+        return _core.edit(path, set=set, remove=gone, output=output, safe=safe, sync=sync,
                           keep_mtime=keep_mtime, force=force, link=link, dry_run=dry_run,
                           progress=tick, in_place_unsafe=in_place_unsafe)
+
+
+def _matching_keys(path: Path, keys: Iterable[str]) -> list[str]:
+    """The keys, with those of the file, or of the index, that a pattern matches in its place."""
+    from fnmatch import fnmatchcase
+    with _core.open(path, header_only=True) as file:
+        index = file._index()
+        known = file.metadata() if index is None else index[1] and parse(index[1])
+    there = list(known or ())
+    return [one for key in keys
+            for one in ([key] if key in there or not any(sign in key for sign in "*?[") else
+                        [one for one in there if fnmatchcase(one, key.replace("[^", "[!"))])]
 
 
 def rename_tensors(path: Path, names: Mapping[str, str], *, output: Path | None = None,
@@ -277,9 +301,15 @@ def rename_tensors(path: Path, names: Mapping[str, str], *, output: Path | None 
     digest that covers the names. Arguments and result as for edit_metadata; TensorNotFoundError,
     and SafetensorError if two would have one name."""
     with watch(progress, "renaming") as tick:
-        return _core.edit(path, rename=names, output=output, safe=safe, sync=sync,
-                          keep_mtime=keep_mtime, force=force, link=link, dry_run=dry_run,
-                          progress=tick, in_place_unsafe=in_place_unsafe)
+        try:
+            return _core.edit(path, rename=names, output=output, safe=safe, sync=sync,
+                              keep_mtime=keep_mtime, force=force, link=link, dry_run=dry_run,
+                              progress=tick, in_place_unsafe=in_place_unsafe)
+        except _core.TensorNotFoundError as error:
+            with _core.open(path, header_only=True) as file:
+                if error.tensor is not None and error.tensor not in file:
+                    file[error.tensor]  # with the name that is near
+            raise
 
 
 def _rows_of(tensors: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
@@ -312,23 +342,6 @@ def _kept_metadata(file: _core.File) -> dict[str, str] | None:
         and not (key.startswith("modelspec.hash_") and key != "modelspec.hash_")}
 
 
-class _Enough(Exception):
-    """Ends a dry run."""
-
-
-class _Header:
-    """An object to save to that keeps the header and takes no data."""
-
-    def __init__(self) -> None:
-        self.text = b""
-
-    def write(self, data: bytes) -> None:
-        self.text += data
-        if len(self.text) >= 8 and len(self.text) - 8 >= int.from_bytes(self.text[:8], "little"):
-            self.text = self.text[8:8 + int.from_bytes(self.text[:8], "little")]
-            raise _Enough
-
-
 def _rewrite(path: Path, file: _core.File, rows: list[Any], sync: bool, link: Link,
              in_place_unsafe: bool, dry_run: bool, progress: Progress) -> EditResult:
     """Writes the file anew, with the rows in the place of the tensors of their names, others
@@ -338,12 +351,7 @@ def _rewrite(path: Path, file: _core.File, rows: list[Any], sync: bool, link: Li
               for name, tensor in file.items()]
     merged.extend(given.values())
     if dry_run:
-        head = _Header()
-        try:
-            _core.save_file(head, merged, _kept_metadata(file), keep_order=True)
-        except _Enough:
-            pass
-        text = head.text
+        text = header_of(merged, _kept_metadata(file))
     else:
         with watch(progress, "writing") as tick:
             _core.save_file(path, merged, _kept_metadata(file), keep_order=True, sync=sync,

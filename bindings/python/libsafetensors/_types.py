@@ -4,7 +4,7 @@ from __future__ import annotations
 import sys
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Literal, Protocol, TypedDict, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Literal, Mapping, Protocol, TypedDict, TypeVar, Union
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -18,7 +18,7 @@ else:
             return kind
 
 __all__ = ["Backend", "BytesOptions", "Closing", "Framework", "Level", "Link", "Mode",
-           "OpenOptions", "Order", "Path", "Progress", "Readable", "SaveOptions", "Source",
+           "Model", "OpenOptions", "Order", "Path", "Progress", "Readable", "SaveOptions", "Source",
            "Target", "Unpack", "parse"]
 
 Path = Union[str, PathLike[str]]
@@ -56,6 +56,8 @@ class Readable(Protocol):
 
 Target = Union[str, PathLike[str], Writable]
 Source = Union[str, PathLike[str], Readable, tuple[Any, str]]
+# A path or URL, a File or other tensors by name, or an object that is read.
+Model = Union[Source, Mapping[str, Any]]
 Framework = Literal["pt", "torch", "pytorch", "np", "numpy", "tf", "tensorflow", "jax", "flax",
                     "mlx", "paddle"]
 Backend = Literal["mmap", "pread"]

@@ -11,7 +11,7 @@ from ._results import Error, NoteFacts
 
 __all__ = ["Duplicates", "Failed", "Fix", "Found", "Hit", "ModelsFound", "Moved", "Noted",
            "OnlinePlan", "Part", "Parts", "Permission", "Quantised", "QuantisedTensor", "Renamed",
-           "Repaired", "SameModels", "Saved", "Spared", "Thumbnail", "Trashed", "Updated", "Updates",
+           "Repaired", "SameModels", "Saved", "Scrubbed", "Spared", "Thumbnail", "Trashed", "Updated", "Updates",
            "Verified", "VerifiedHash", "VerifiedHashes", "Version", "Written", "WrittenFile", "made"]
 
 
@@ -45,10 +45,11 @@ class Written:
 
 @dataclass(frozen=True)
 class Renamed:
-    """What was renamed, or would be (dry_run): old and new names. output: None, if the file itself
+    """What was renamed, or would be (dry_run): old and new names. path: None for tensors in memory.
+    output: None, if the file itself
     was changed."""
 
-    path: str
+    path: str | None
     output: str | None
     changed: bool
     dry_run: bool
@@ -288,6 +289,24 @@ class Noted:
     changed: bool = False
     dry_run: bool = False
     from_: str | None = None
+
+
+@dataclass(frozen=True)
+class Scrubbed:
+    """Result of scrub() for one model: keys that were removed, whose values were rewritten, and that
+    are kept although they may tell of somebody; beside: files beside it, which are not touched;
+    sha256: of the file now, None of a dry run; dropped: digests that the change made wrong."""
+
+    path: str
+    output: str | None
+    changed: bool
+    dry_run: bool
+    removed: tuple[str, ...] = ()
+    rewritten: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    sha256: str | None = None
+    dropped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, Optional, Union
 
 from . import _core
 from ._errors import near
+from ._memory import model as model_of
 from ._output import keep_times
 from ._progress import watch
 from ._results import LoraConverted, LoraFactors, LoraInfo, LoraMerged
-from ._types import Path, Progress
+from ._types import Model, Path, Progress
 
 __all__ = ["Adapter", "convert", "extract", "info", "merge", "resize", "simplify", "stack"]
 
@@ -34,17 +35,23 @@ class Adapter(NamedTuple):
     the model, as a text with commas (docs/adapters.md). config: the text of PEFT's
     adapter_config.json; None: the file beside adapter_model*, if there is one."""
 
-    path: Path
+    path: Model
     strength: float = 1.0
     blocks: str | None = None
     config: bytes | None = None
 
 
-def _config_of(path: Path) -> bytes | None:
+_Adapters = Union[Model, Adapter, Iterable[Union[Model, tuple[Model, float], Adapter]]]
+_Row = tuple[Any, float, Optional[str], Optional[bytes]]
+
+
+def _config_of(path: Model) -> bytes | None:
     """As the command finds it: beside a file of PEFT's name, or in its folder; of a URL it is found
     where that is opened."""
-    name = os.fsdecode(path)
-    if "://" in name:
+    if isinstance(path, _core.File):
+        path = path.paths[0] if path.paths else ""
+    name = os.fsdecode(path) if isinstance(path, (str, bytes, os.PathLike)) else ""
+    if not name or "://" in name:
         return None
     folder = name if os.path.isdir(name) else os.path.dirname(name)
     if os.path.isdir(name):
@@ -65,22 +72,21 @@ def _config_of(path: Path) -> bytes | None:
     return text
 
 
-def _rows_of(adapters: Path | Adapter | Iterable[Path | tuple[Path, float] | Adapter]
-             ) -> list[tuple[Path, float, str | None, bytes | None]]:
-    if isinstance(adapters, (str, bytes, os.PathLike, Adapter)):
-        adapters = [adapters]
+def _rows_of(adapters: _Adapters) -> list[_Row]:
+    alone = isinstance(adapters, (str, bytes, os.PathLike, Adapter, Mapping))
+    several: Any = [adapters] if alone or hasattr(adapters, "read") else adapters
     rows = []
-    for one in adapters:
+    for one in several:
         if isinstance(one, tuple):
             use = one if isinstance(one, Adapter) else Adapter(*one)
         else:
             use = Adapter(one)
         config = _config_of(use.path) if use.config is None else use.config
-        rows.append((use.path, float(use.strength), use.blocks, config))
+        rows.append((model_of(use.path), float(use.strength), use.blocks, config))
     return rows
 
 
-def info(path: Path, *, config: bytes | None = None, norms: bool = True,
+def info(path: Model, *, config: bytes | None = None, norms: bool = True,
          spectrum: bool = False) -> LoraInfo:
     """Describes an adapter: for each module its name, method, rank, alpha, scale, shape of the
     layer, and the Frobenius norm of what it adds at strength 1, which is computed from its factors
@@ -91,13 +97,14 @@ def info(path: Path, *, config: bytes | None = None, norms: bool = True,
     but alphas. spectrum: also the singular values of what each module adds, the greatest first, and
     its "stable_rank"; by the command of the package. SafetensorError (tensor_not_found) for a file that is no adapter; OSError."""
     known = _config_of(path) if config is None else config
-    told = _core.lora_info(path, known, norms)
+    told = _core.lora_info(model_of(path), known, norms)
     if spectrum:
         if config is not None:
             raise ValueError("expected spectrum or config, found both")
         from ._command import one_model, one_result, results_of
-        found = results_of(["lora", "info", "--spectrum", "--", one_model(path)])
-        one = one_result(found["results"], path)
+        given: Any = path
+        found = results_of(["lora", "info", "--spectrum", "--", one_model(given)])
+        one = one_result(found["results"], given)
         rows = {row["name"]: row for row in one["modules"]}
         for module in told["modules"]:
             row = rows[module["name"]]
@@ -106,7 +113,7 @@ def info(path: Path, *, config: bytes | None = None, norms: bool = True,
     return told
 
 
-def merge(model: Path, adapters: Path | Adapter | Iterable[Path | tuple[Path, float] | Adapter],
+def merge(model: Model, adapters: _Adapters,
           output: Path, *, dora: Literal["exact", "comfy"] = "exact",
           stochastic: int | None = None, ignore_unmatched: bool = False, dry_run: bool = False,
           overwrite: bool = False, keep_mtime: bool = False, in_place_unsafe: bool = False,
@@ -131,9 +138,10 @@ def merge(model: Path, adapters: Path | Adapter | Iterable[Path | tuple[Path, fl
     rows = _rows_of(adapters)
     if dora not in ("exact", "comfy"):
         raise ValueError("expected \"exact\" or \"comfy\" for dora, found %r" % (dora,))
-    with keep_times(keep_mtime and not dry_run, [model], output), \
+    given = model_of(model)
+    with keep_times(keep_mtime and not dry_run, [given], output), \
             watch(progress, "merging") as tick:
-        return _core.lora_merge(model, rows, output, dora=int(dora == "comfy"),
+        return _core.lora_merge(given, rows, output, dora=int(dora == "comfy"),
                                 stochastic=stochastic, ignore_unmatched=ignore_unmatched,
                                 overwrite=overwrite, sync=sync, threads=threads, progress=tick,
                                 dry_run=dry_run, in_place_unsafe=in_place_unsafe)
@@ -149,7 +157,7 @@ def _number_of(word: str | None, words: tuple[str, ...], what: str) -> int:
     return words.index(word) + 1
 
 
-def _factor(verb: int, rows: list[tuple[Path, float, str | None, bytes | None]], output: Path,
+def _factor(verb: int, rows: list[_Row], output: Path,
             rank: _Rank, conv_rank: int | None, rule: _Rule, dtype: str | None, progress: Progress,
             what: str, keep_mtime: bool, more: dict[str, Any]) -> LoraFactors:
     by, value = (0, 0.0) if rule is None else (_number_of(rule[0], _RULES, "rule"), float(rule[1]))
@@ -166,7 +174,7 @@ def _factor(verb: int, rows: list[tuple[Path, float, str | None, bytes | None]],
                                   rule=by, value=value, dtype=dtype, progress=tick, **more)
 
 
-def resize(path: Path, output: Path, *, rank: int | None = None, conv_rank: int | None = None,
+def resize(path: Model, output: Path, *, rank: int | None = None, conv_rank: int | None = None,
            rule: _Rule = None, kohya: bool = False, dtype: _Dtype = None, config: bytes | None = None,
            dry_run: bool = False, overwrite: bool = False, keep_mtime: bool = False,
            in_place_unsafe: bool = False, sync: bool = True, threads: int = 0,
@@ -194,7 +202,7 @@ def resize(path: Path, output: Path, *, rank: int | None = None, conv_rank: int 
                        in_place_unsafe=in_place_unsafe, sync=sync, threads=threads))
 
 
-def stack(adapters: Path | Adapter | Iterable[Path | tuple[Path, float] | Adapter], output: Path, *,
+def stack(adapters: _Adapters, output: Path, *,
           rank: int | None = None, conv_rank: int | None = None, rule: _Rule = None,
           to: Literal["kohya", "peft", "comfy", "diffusers"] | None = None,
           architecture: str | None = None, kohya: bool = False, dtype: _Dtype = None,
@@ -216,7 +224,7 @@ def stack(adapters: Path | Adapter | Iterable[Path | tuple[Path, float] | Adapte
                        sync=sync, threads=threads))
 
 
-def extract(tuned: Path, base: Path, output: Path, *, rank: int | None = None,
+def extract(tuned: Model, base: Model, output: Path, *, rank: int | None = None,
             conv_rank: int | None = None, rule: _Rule = None, kohya: bool = False,
             to: Literal["kohya", "peft", "comfy"] | None = None, norms: bool = False,
             min_diff: float = 0.0, clamp_quantile: float = 0.0, dtype: _Dtype = None,
@@ -234,8 +242,8 @@ def extract(tuned: Path, base: Path, output: Path, *, rank: int | None = None,
 
     SafetensorError: a layer that base lacks. TypeError names a quantised tensor. ValueError, FileExistsError,
     OSError as of resize. Nothing is written then."""
-    rows: list[tuple[Path, float, str | None, bytes | None]] = [(tuned, 1.0, None, None),
-                                                                (base, 1.0, None, None)]
+    rows: list[_Row] = [(model_of(tuned), 1.0, None, None),
+                                                                (model_of(base), 1.0, None, None)]
     return _factor(_EXTRACT, rows, output, rank, conv_rank, rule, dtype, progress, "extracting",
                    keep_mtime, dict(
                        kohya=kohya, names=_number_of(to, _FORMATS[:3], "to"), norms=norms,
@@ -244,8 +252,8 @@ def extract(tuned: Path, base: Path, output: Path, *, rank: int | None = None,
                        in_place_unsafe=in_place_unsafe, sync=sync, threads=threads))
 
 
-def simplify(path: Path, output: Path, *, rank: int | Literal["exact"] | None = None,
-             conv_rank: int | None = None, rule: _Rule = None, model: Path | None = None,
+def simplify(path: Model, output: Path, *, rank: int | Literal["exact"] | None = None,
+             conv_rank: int | None = None, rule: _Rule = None, model: Model | None = None,
              kohya: bool = False, dtype: _Dtype = None, config: bytes | None = None,
              ignore_unmatched: bool = False, dry_run: bool = False, overwrite: bool = False,
              keep_mtime: bool = False, in_place_unsafe: bool = False, sync: bool = True,
@@ -260,7 +268,7 @@ def simplify(path: Path, output: Path, *, rank: int | Literal["exact"] | None = 
     of no method that is known. ValueError, FileExistsError, OSError as of resize. Nothing is written then."""
     rows = _rows_of(Adapter(path, config=config))
     if model is not None:
-        rows.append((model, 1.0, None, None))
+        rows.append((model_of(model), 1.0, None, None))
     return _factor(_SIMPLIFY, rows, output, rank, conv_rank, rule, dtype, progress, "simplifying",
                    keep_mtime, dict(
                        kohya=kohya, ignore_unmatched=ignore_unmatched, dry_run=dry_run,
@@ -268,8 +276,8 @@ def simplify(path: Path, output: Path, *, rank: int | Literal["exact"] | None = 
                        threads=threads))
 
 
-def convert(path: Path, output: Path, to: Literal["kohya", "peft", "comfy", "diffusers"], *,
-            architecture: str | None = None, model: Path | None = None, config: bytes | None = None,
+def convert(path: Model, output: Path, to: Literal["kohya", "peft", "comfy", "diffusers"], *,
+            architecture: str | None = None, model: Model | None = None, config: bytes | None = None,
             ignore_unmatched: bool = False, dry_run: bool = False, overwrite: bool = False,
             keep_mtime: bool = False, in_place_unsafe: bool = False, sync: bool = True,
             progress: Progress = None) -> LoraConverted:
@@ -294,9 +302,11 @@ def convert(path: Path, output: Path, to: Literal["kohya", "peft", "comfy", "dif
     if to == "peft" and not overwrite and os.path.lexists(beside):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), beside)
     known = _config_of(path) if config is None else config
-    with keep_times(keep_mtime and not dry_run, [path], output), \
+    given = model_of(path)
+    with keep_times(keep_mtime and not dry_run, [given], output), \
             watch(progress, "converting") as tick:
-        return _core.lora_convert(path, output, number, architecture=architecture, model=model,
+        return _core.lora_convert(given, output, number, architecture=architecture,
+                                  model=None if model is None else model_of(model),
                                   config=known, ignore_unmatched=ignore_unmatched,
                                   overwrite=overwrite, sync=sync, progress=tick,
                                   dry_run=dry_run, in_place_unsafe=in_place_unsafe)

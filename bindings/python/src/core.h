@@ -353,6 +353,8 @@ void pysft_store_drop(pysft_store *store); /* NULL is ignored */
 sft_set *pysft_store_set(const pysft_store *store);
 /* Path for messages, or NULL. */
 const char *pysft_store_path(const pysft_store *store);
+/* Path for results: "-" without one, as in the command for a pipe. */
+PyObject *pysft_store_name(const pysft_store *store);
 /* Where files beside the model are opened, as in sft_open_options. */
 const sft_files *pysft_store_files(const pysft_store *store);
 /* The folder of a server that the model was found in, or NULL: a file alone, or of this machine. */
@@ -391,7 +393,10 @@ const struct sft_import *pysft_store_imported(const pysft_store *store);
 /* What computes the values of a store opened so, of *count tensors; NULL of other stores. */
 struct sft_conversion;
 struct sft_conversion *pysft_store_values(const pysft_store *store, size_t *count);
-/* Opens a model by its path for reading; bytes are a path, too. NULL with an exception. */
+/* The store of a File, to be dropped; NULL with an exception when it is closed. */
+pysft_store *pysft_file_store(PyObject *file);
+/* Opens a model by its path for reading, or takes that of a File; bytes are a path, too. NULL with
+ * an exception. */
 pysft_store *pysft_model_open(pysft_state *state, PyObject *path);
 
 /* Function and flags of a PyMethodDef whose function takes keywords. */

@@ -19,8 +19,7 @@ static pysft_store *swap_store(FileObject *self, bool take) {
     return store;
 }
 
-/* New hold on the store, to be dropped; NULL with an exception when the file is closed. */
-static pysft_store *hold(PyObject *self) {
+pysft_store *pysft_file_store(PyObject *self) {
     pysft_store *store = swap_store((FileObject *)self, false);
     if (!store)
         (void)pysft_raise_code(pysft_state_from(self), SFT_BAD_ARGUMENT, "File is closed", NULL);
@@ -86,7 +85,7 @@ static int find(const pysft_store *store, PyObject *name, const sft_tensor **out
 }
 
 static Py_ssize_t file_len(PyObject *object) {
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     if (!store) return -1;
     Py_ssize_t count = (Py_ssize_t)sft_set_tensor_count(pysft_store_set(store));
     pysft_store_drop(store);
@@ -95,7 +94,7 @@ static Py_ssize_t file_len(PyObject *object) {
 
 static int file_contains(PyObject *object, PyObject *name) {
     const sft_tensor *found;
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     if (!store) return -1;
     int rc = PyUnicode_Check(name) ? find(store, name, &found, NULL) : 0;
     pysft_store_drop(store);
@@ -104,7 +103,7 @@ static int file_contains(PyObject *object, PyObject *name) {
 
 static PyObject *file_subscript(PyObject *object, PyObject *name) {
     pysft_state *state = pysft_state_from(object);
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     const sft_tensor *facts;
     PyObject *tensor = NULL;
     size_t shard = 0;
@@ -153,14 +152,14 @@ static PyObject *order_argument(PyObject *args, PyObject *kwargs, const char *fo
 static PyObject *file_keys(PyObject *object, PyObject *args, PyObject *kwargs) {
     int order;
     if (!order_argument(args, kwargs, "|O:keys", &order)) return NULL;
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     PyObject *names = store ? keys_of(pysft_state_from(object), store, order) : NULL;
     pysft_store_drop(store);
     return names;
 }
 
 static PyObject *file_iter(PyObject *object) {
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     PyObject *names = store ? names_in(pysft_store_set(store), NULL) : NULL;
     PyObject *iterator = names ? PyObject_GetIter(names) : NULL;
     Py_XDECREF(names);
@@ -183,7 +182,7 @@ static PyObject *item_of(pysft_state *state, pysft_store *store, size_t number, 
 }
 
 static PyObject *list_items(PyObject *object, bool with_names) {
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     if (!store) return NULL;
     size_t count = sft_set_tensor_count(pysft_store_set(store));
     PyObject *list = PyList_New((Py_ssize_t)count);
@@ -270,7 +269,7 @@ static PyObject *metadata_of(const sft_set *set) {
 }
 
 static PyObject *file_metadata(PyObject *object, PyObject *Py_UNUSED(none)) {
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     PyObject *dict = store ? metadata_of(pysft_store_set(store)) : NULL;
     pysft_store_drop(store);
     return dict;
@@ -281,7 +280,7 @@ static PyObject *file_header(PyObject *object, PyObject *args, PyObject *kwargs)
     Py_ssize_t shard = 0;
     PyObject *bytes = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|n:header", names, &shard)) return NULL;
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     if (!store) return NULL;
     sft_set *set = pysft_store_set(store);
     if (shard >= 0 && (size_t)shard < sft_set_shard_count(set)) {
@@ -306,14 +305,14 @@ static PyObject *ls_of(pysft_state *state, const pysft_store *store, int order) 
 static PyObject *file_ls_json(PyObject *object, PyObject *args, PyObject *kwargs) {
     int order;
     if (!order_argument(args, kwargs, "|O:ls_json", &order)) return NULL;
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     PyObject *text = store ? ls_of(pysft_state_from(object), store, order) : NULL;
     pysft_store_drop(store);
     return text;
 }
 
 static PyObject *file_index(PyObject *object, PyObject *Py_UNUSED(ignored)) {
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     if (!store) return NULL;
     const sft_set *set = pysft_store_set(store);
     const char *path = sft_set_index_path(set);
@@ -354,7 +353,7 @@ static PyObject *names_without_patterns(PyObject *object, PyObject *names) {
 static PyObject *arrays_of(PyObject *object, PyObject *names, PyObject *progress,
                            pysft_batch_kind kind) {
     PyObject *dict = NULL;
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     PyObject *chosen = store ? names_without_patterns(object, names) : NULL;
     if (chosen) dict = pysft_batch(pysft_state_from(object), store, chosen, kind, progress);
     Py_XDECREF(chosen);
@@ -397,7 +396,7 @@ static PyObject *file_memory(PyObject *object, PyObject *args, PyObject *kwargs)
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|n:memory", names, &from, &to, &shard) ||
         pysft_uint_of(from, &begin) < 0 || pysft_uint_of(to, &end) < 0)
         return NULL;
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     PyObject *memory =
         store ? pysft_memory_of(pysft_state_from(object), store, shard, begin, end) : NULL;
     pysft_store_drop(store);
@@ -411,7 +410,7 @@ static PyObject *get_closed(PyObject *object, void *Py_UNUSED(closure)) {
 }
 
 static PyObject *get_mapped(PyObject *object, void *Py_UNUSED(closure)) {
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     if (!store) return NULL;
     bool mapped = pysft_store_mapped(store);
     pysft_store_drop(store);
@@ -419,7 +418,7 @@ static PyObject *get_mapped(PyObject *object, void *Py_UNUSED(closure)) {
 }
 
 static PyObject *get_paths(PyObject *object, void *Py_UNUSED(closure)) {
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     PyObject *list = store ? PyList_New(0) : NULL;
     const char *path;
     for (size_t i = 0; list && (path = sft_set_shard_path(pysft_store_set(store), i)); i++)
@@ -429,14 +428,14 @@ static PyObject *get_paths(PyObject *object, void *Py_UNUSED(closure)) {
 }
 
 static PyObject *get_layouts(PyObject *object, void *Py_UNUSED(closure)) {
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     PyObject *dict = store ? pysft_layouts_of(store) : NULL;
     pysft_store_drop(store);
     return dict;
 }
 
 static PyObject *get_nbytes(PyObject *object, void *Py_UNUSED(closure)) {
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     if (!store) return NULL;
     uint64_t sum = 0;
     sft_set *set = pysft_store_set(store);
@@ -453,7 +452,7 @@ static PyObject *file_close(PyObject *object, PyObject *Py_UNUSED(args)) {
 }
 
 static PyObject *file_enter(PyObject *object, PyObject *Py_UNUSED(none)) {
-    pysft_store *store = hold(object);
+    pysft_store *store = pysft_file_store(object);
     if (!store) return NULL;
     pysft_store_drop(store);
     return Py_NewRef(object);

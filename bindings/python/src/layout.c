@@ -50,7 +50,7 @@ static PyObject *component_dict(const layout_call *call, const sft_layout_compon
     return Py_BuildValue("{sN,sN,ss,sN,sn,sn,sn,sO}", "name", span_text(one->name), "layout",
                          span_text(one->layout), "was", one->diffusers ? "diffusers" : "original",
                          "path",
-                         PyUnicode_DecodeFSDefault(pysft_store_path(call->stores[one->set])),
+                         pysft_store_name(call->stores[one->set]),
                          "tensors_before", (Py_ssize_t)one->tensors_before, "tensors",
                          (Py_ssize_t)one->tensors, "kept", (Py_ssize_t)one->kept, "config",
                          one->config.len ? Py_True : Py_False);

@@ -234,7 +234,7 @@ static PyObject *adapter_dict(const merge_call *call, const sft_adapter_merge *m
         return NULL;
     }
     return Py_BuildValue("{sN,sd,sn,sn,sN}", "path",
-                         PyUnicode_DecodeFSDefault(pysft_store_path(call->adapters[k].store)),
+                         pysft_store_name(call->adapters[k].store),
                          "strength", call->adapters[k].use.strength, "modules",
                          (Py_ssize_t)sft_adapter_merge_modules(merge, k), "matched",
                          (Py_ssize_t)sft_adapter_merge_matched(merge, k), "unmatched", unmatched);

@@ -150,6 +150,11 @@ const char *pysft_store_path(const pysft_store *store) {
     return store->opened->path;
 }
 
+PyObject *pysft_store_name(const pysft_store *store) {
+    const char *path = store->opened->path;
+    return PyUnicode_DecodeFSDefault(path ? path : "-");
+}
+
 const sft_files *pysft_store_files(const pysft_store *store) {
     return pysft_remote_files(store->opened->remote);
 }
@@ -426,19 +431,6 @@ const struct sft_import *pysft_store_imported(const pysft_store *store) {
 struct sft_conversion *pysft_store_values(const pysft_store *store, size_t *count) {
     *count = store->opened->stored;
     return store->opened->values;
-}
-
-pysft_store *pysft_model_open(pysft_state *state, PyObject *path) {
-    pysft_open_options options = PYSFT_OPEN_OPTIONS_INIT;
-    pysft_path given;
-    options.mode = PYSFT_READ;
-    if (pysft_is_url(path)) return pysft_store_open(state, path, &options);
-    if (pysft_path_of(path, &given) < 0) return NULL;
-    PyObject *text = PyUnicode_DecodeFSDefault(given.text);
-    pysft_store *store = text ? pysft_store_open(state, text, &options) : NULL;
-    Py_XDECREF(text);
-    pysft_path_free(&given);
-    return store;
 }
 
 /* ── Memory objects: the base of numpy arrays ──────────────────────────────── */

@@ -1,4 +1,4 @@
-/* open(). Tests: test_open.py. */
+/* open(), and models for functions that compute. Tests: test_open.py, test_sources.py. */
 #include "piece.h"
 
 #include <string.h>
@@ -31,6 +31,20 @@ static PyObject *new_file(pysft_state *state, pysft_store *store, PyObject *sour
     else pysft_store_drop(store);
     Py_XDECREF(how);
     return file;
+}
+
+pysft_store *pysft_model_open(pysft_state *state, PyObject *path) {
+    pysft_open_options options = PYSFT_OPEN_OPTIONS_INIT;
+    pysft_path given;
+    options.mode = PYSFT_READ;
+    if (pysft_is_a(state, path, PYSFT_TYPE_FILE)) return pysft_file_store(path);
+    if (pysft_is_url(path)) return pysft_store_open(state, path, &options);
+    if (pysft_path_of(path, &given) < 0) return NULL;
+    PyObject *text = PyUnicode_DecodeFSDefault(given.text);
+    pysft_store *store = text ? pysft_store_open(state, text, &options) : NULL;
+    Py_XDECREF(text);
+    pysft_path_free(&given);
+    return store;
 }
 
 static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {

@@ -1,0 +1,197 @@
+"""What functions take as a model: paths, Files, tensors in memory and objects that are read, with the
+same bytes; and what they refuse, by an exception of the right kind, before anything is written."""
+import io
+import os
+
+import numpy as np
+import pytest
+
+import libsafetensors as st
+from libsafetensors import SafetensorError, TensorNotFoundError
+from libsafetensors.numpy import load_file, save_file
+
+LORA = "lora_A.weight", "lora_B.weight"
+
+
+@pytest.fixture
+def tensors():
+    torch, ml_dtypes = pytest.importorskip("torch"), pytest.importorskip("ml_dtypes")
+    rng = np.random.default_rng(3)
+    return {"fortran": np.asfortranarray(rng.standard_normal((5, 6)).astype("f4")),
+            "strided": torch.arange(12.).reshape(3, 4).T, "empty": np.zeros((0, 3), "f4"),
+            "scalar": np.float32(4), "bf16": np.ones(3, ml_dtypes.bfloat16),
+            "big": np.arange(4, dtype=">f4"), "half": torch.ones(5, dtype=torch.float16),
+            "bool": np.ones(5, bool), "last": torch.zeros(0)}
+
+
+@pytest.fixture(params=["tensors", "file", "read", "bytes", "object"])
+def source(request, tensors, tmp_path):
+    path = tmp_path / "model.safetensors"
+    st.merge(tensors, path)
+    return {"tensors": lambda: tensors, "file": lambda: st.open(path),
+            "read": lambda: st.open(path, mode="read"),
+            "bytes": lambda: st.open(path.read_bytes()),
+            "object": lambda: io.BytesIO(path.read_bytes())}[request.param]()
+
+
+def content(path):
+    return st.hash(path, "content")["computed"]["content"]
+
+
+def test_models_are_computed_from_any_source(source, tmp_path):
+    path, out = tmp_path / "model.safetensors", tmp_path / "out.safetensors"
+    assert st.diff(source, path)["same"] and st.diff(path, source)["same"]
+    assert len(st.ls(source)["tensors"]) == 9 and st.info(source)["file"]["tensors"] == 9
+    assert st.fits(source, source)["fit"] == "unknown"
+    for make in (lambda one, to: st.convert(one, to, "F64", threads=2, overwrite=True),
+                 lambda one, to: st.convert(one, to, "F16", names="s*", overwrite=True),
+                 lambda one, to: st.dequantize(one, to, overwrite=True),
+                 lambda one, to: st.merge_models([one, one], to, overwrite=True),
+                 lambda one, to: st.merge(one, to, overwrite=True)):
+        make(source, out)
+        make(path, tmp_path / "want.safetensors")
+        assert content(out) == content(tmp_path / "want.safetensors")
+    assert st.merge_of(source, [source])["fits"]
+    renamed = st.rename(source, {"big": "large"}, output=tmp_path / "renamed.safetensors")
+    assert renamed.renamed == (("big", "large"),) and "large" in st.open(tmp_path / "renamed.safetensors")
+    with pytest.raises(TensorNotFoundError, match="did you mean \"strided\""):
+        st.convert(source, out, "F16", names="striped")
+
+
+def test_adapters_from_any_source(tmp_path):
+    rng = np.random.default_rng(4)
+    layer = "model.layers.0.self_attn.q_proj."
+    model = {layer + "weight": rng.standard_normal((8, 8)).astype("f4")}
+    adapter = {"base_model.model." + layer + LORA[0]: rng.standard_normal((2, 8)).astype("f4"),
+               "base_model.model." + layer + LORA[1]: rng.standard_normal((8, 2)).astype("f4")}
+    config = b'{"peft_type": "LORA", "r": 2, "lora_alpha": 4}'
+    save_file(model, tmp_path / "model.safetensors")
+    save_file(adapter, tmp_path / "adapter_model.safetensors")
+    (tmp_path / "adapter_config.json").write_bytes(config)
+    files = tmp_path / "model.safetensors", tmp_path / "adapter_model.safetensors"
+    out = tmp_path / "out.safetensors"
+    st.lora.merge(files[0], files[1], out)
+    want = content(out)
+    for given in ((st.open(files[0]), st.open(files[1])), (model, st.lora.Adapter(adapter, config=config))):
+        done = st.lora.merge(given[0], given[1], out, overwrite=True)
+        assert content(out) == want and done["changed"] == 1
+    assert done["adapters"][0]["path"] == "-"
+    for one in (files[1], st.open(files[1])):
+        assert st.lora.info(one)["modules"][0]["scale"] == 2
+    assert len(st.lora.stack([(adapter, 0.5), files[1]], out, overwrite=True)["modules"]) == 1
+    assert st.lora.resize(adapter, out, rank=1, overwrite=True)["modules"][0]["rank"] == 1
+    assert len(st.lora.extract({layer + "weight": model[layer + "weight"] + 1}, model, out, rank=1,
+                               overwrite=True)["modules"]) == 1
+    made = st.layout(model, tmp_path / "pipeline", to="diffusers")
+    assert made["components"][0]["path"] == "-"
+
+
+def test_memory_that_was_changed_is_what_is_converted(tmp_path):
+    path = tmp_path / "a.safetensors"
+    save_file({"x": np.ones(4, "f4")}, path)
+    with st.open(path, mode="cow") as file:
+        file["x"].numpy()[:] = 7
+        st.convert(file, tmp_path / "b.safetensors", "F64")
+    assert (load_file(tmp_path / "b.safetensors")["x"] == 7).all()
+    with pytest.raises(ValueError, match="File is closed"):
+        st.convert(file, tmp_path / "c.safetensors", "F64")
+    values = {"x": np.arange(6, dtype="f4").reshape(2, 3).T}
+    st.convert(values, tmp_path / "d.safetensors", "F64")
+    assert (load_file(tmp_path / "d.safetensors")["x"] == values["x"]).all()
+
+
+def test_large_tensors_are_read_in_pieces(tmp_path):
+    from libsafetensors import _memory
+    values = {"t%d" % i: np.arange(1 << 16, dtype="f4").reshape(256, 256)[:, ::1 + i % 2]
+              for i in range(12)}
+    made = _memory._Bytes(values)
+    data = b"".join(bytes(made.read_at(at, 1000)) for at in _offsets(made, 1000))
+    save_file(values, tmp_path / "a.safetensors", keep_order=True)
+    assert data == (tmp_path / "a.safetensors").read_bytes()
+    assert len(made._packed) <= _memory._PACKED and made.read_at(made.size, 10) == b""
+
+
+def _offsets(made, most):
+    at = 0
+    while at < made.size:
+        yield at
+        at += len(bytes(made.read_at(at, most)))
+
+
+@pytest.fixture
+def path(tmp_path):
+    save_file({"layers.0.w": np.ones((4, 4), "f4"), "norm": np.ones(4, "f4")}, tmp_path / "m.safetensors",
+              {"ss_a": "1", "ss_b": "2", "title": "one", "x*": "3"})
+    return tmp_path / "m.safetensors"
+
+
+@pytest.mark.parametrize("kind, words, call", [
+    (TypeError, "expected a mapping or a function", lambda p, out: st.rename(p, "x")),
+    (TypeError, "expected a mapping or a function", lambda p, out: st.rename(p, [("a", "b")])),
+    (ValueError, "expected an output", lambda p, out: st.rename({"a": np.ones(1)}, {"a": "b"})),
+    (ValueError, "found none", lambda p, out: st.merge([], out)),
+    (TypeError, "not int", lambda p, out: st.merge([5], out)),
+    (TypeError, "expected a mapping of names", lambda p, out: st.save_sharded(str(p), out)),
+    (TypeError, "expected patterns", lambda p, out: st.select(p, out, keep=[5])),
+    (TypeError, "expected several", lambda p, out: st.merge_models(str(p), out)),
+    (TypeError, "format: expected a str", lambda p, out: st.quantize(p, out, None)),
+    (TypeError, "program: expected a str", lambda p, out: st.save_as(p, None)),
+    (TypeError, "cache: expected a value", lambda p, out: st.find(p, "m", cache=True)),
+    (TypeError, "threads: expected a value", lambda p, out: st.dup(p, threads=True)),
+    (TypeError, "expected paths or words, found dict", lambda p, out: st.find(p, where={"kind": "x"})),
+    (TypeError, "expected paths or words, found File", lambda p, out: st.dup(st.open(p))),
+    (TypeError, "expected paths or words, found BytesIO", lambda p, out: st.infos(io.BytesIO(b"x"))),
+    (ValueError, "expected a size", lambda p, out: st.split(p, out, max_size=0)),
+    (TypeError, "integer", lambda p, out: st.split(p, out, count="2")),
+    (ValueError, "expected a number of shards", lambda p, out: st.split(p, out, count=1 << 80)),
+    (TensorNotFoundError, "did you mean 'norm'", lambda p, out: st.rename(p, {"norn": "x"})),
+    (TensorNotFoundError, "did you mean \"norm\"", lambda p, out: st.rename_tensors(p, {"norn": "x"})),
+    (TensorNotFoundError, "did you mean 'norm'", lambda p, out: st.select(p, out, keep="norn")),
+    (SafetensorError, "already exists|two tensors", lambda p, out: st.rename_tensors(
+        p, {"norm": "layers.0.w"})),
+    (ValueError, "expected files for keep_mtime", lambda p, out: st.convert(
+        load_file(p), out, "F16", keep_mtime=True)),
+    (TypeError, "Key `a` is invalid", lambda p, out: st.convert({"a": 5}, out, "F16")),
+])
+def test_what_is_refused(path, kind, words, call):
+    before = path.read_bytes()
+    with pytest.raises(kind, match=words):
+        call(path, path.parent / "out")
+    assert path.read_bytes() == before and os.listdir(path.parent) == ["m.safetensors"]
+
+
+def test_flags_are_what_is_true(path):
+    assert len(st.find(path.parent, "norm", recursive=np.True_, where="file.tensors=2").models) == 0
+    assert len(st.find(path.parent, where="file.tensors=2", recursive=1).models) == 1
+    assert len(st.find(path, where="file.tensors=2", cache=os.fsencode(path.parent / "c")).models) == 1
+
+
+def test_sizes_of_numpy(path, tmp_path):
+    assert len(st.split(path, tmp_path / "s", max_size=np.int64(64)).files) == 2
+    assert len(st.split(path, tmp_path / "t", count=np.int32(2)).files) == 2
+
+
+def test_keys_are_removed_by_patterns(path, tmp_path):
+    assert st.edit_metadata(path, remove="nope*")["method"] == "none"
+    st.edit_metadata(path, {"new": "4"}, remove=["ss_*", "title"])
+    assert st.open(path).metadata() == {"x*": "3", "new": "4"}
+    st.edit_metadata(path, remove="x*")  # a key that is there is itself
+    assert st.open(path).metadata() == {"new": "4"}
+    st.split(path, tmp_path / "s", count=2)
+    st.edit_metadata(tmp_path / "s", {"made by": "me"})
+    st.edit_metadata(tmp_path / "s", remove="made*")
+    assert "made by" not in (tmp_path / "s" / "model.safetensors.index.json").read_text()
+
+
+def test_devices_that_are_not_there(path):
+    torch = pytest.importorskip("torch")
+    with st.open(path) as file:
+        for device in ("xpu", "mps"):
+            if not getattr(torch, device).is_available():
+                with pytest.raises(RuntimeError, match="%s is not there; there are: cpu, meta" % device):
+                    file["norm"].torch(device=device)
+        with pytest.raises(SafetensorError, match="device cdua is invalid") as told:
+            file["norm"].torch(device="cdua")
+        assert told.value.hint.startswith("there are: cpu, meta")
+        with pytest.raises(TypeError, match="torch does not convert"):
+            file["norm"].torch(dtype="F4")

@@ -11,7 +11,7 @@ MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "mod
                      "neon-city.safetensors")
 
 
-def main(path):
+def main(path: str) -> None:
     facts = st.info(path)
     print("model:", facts["model"])
     verdict = st.check(path, deep=True)

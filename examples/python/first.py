@@ -12,7 +12,7 @@ import libsafetensors as st
 from libsafetensors.numpy import save_file
 
 
-def main(folder):
+def main(folder: str) -> None:
     path = os.path.join(folder, "first.safetensors")
     save_file({"weight": np.arange(12, dtype=np.float32).reshape(3, 4),
                "bias": np.zeros(4, dtype=np.float16)}, path, {"author": "me"})

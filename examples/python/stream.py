@@ -5,21 +5,23 @@ usage: stream.py [FOLDER]
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 import libsafetensors as st
 
 ROWS, COLUMNS = 64, 1024
 
 
-def batches():
+def batches() -> Iterator[NDArray[np.float32]]:
     """As they come from a network, a database, a GPU."""
     for start in range(0, ROWS, 16):
         yield np.arange(start * COLUMNS, (start + 16) * COLUMNS, dtype=np.float32)
 
 
-def main(folder):
+def main(folder: str) -> None:
     path = os.path.join(folder, "stream.safetensors")
     plan = [("embedding", "F32", [ROWS, COLUMNS]), ("scale", "F32", [ROWS])]
     with st.Writer(path, plan, {"made by": "stream.py"}) as writer:

@@ -13,13 +13,14 @@ import libsafetensors as st
 from libsafetensors.numpy import save_file
 
 
-def main(folder):
+def main(folder: str) -> None:
     path = os.path.join(folder, "threads.safetensors")
     save_file({f"layer.{i}": np.full((256, 256), i, np.float32) for i in range(32)}, path)
     with st.open(path, mode="read") as model, \
             concurrent.futures.ThreadPoolExecutor(4) as pool:
-        sums = pool.map(lambda name: float(model[name].numpy().sum()), model)
-        print("sum of all:", sum(sums))
+        def sum_of(name: str) -> float:
+            return float(model[name].numpy().sum())
+        print("sum of all:", sum(pool.map(sum_of, model)))
 
 
 if __name__ == "__main__":

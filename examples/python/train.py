@@ -6,27 +6,28 @@ usage: train.py [FOLDER]
 import os
 import sys
 import tempfile
+from typing import Any, Union
 
-import pyarrow as pa
 import torch
 
 from libsafetensors import dataset
 
 ROWS, INPUTS, EPOCHS, WORKERS = 2000, 8, 3, 2
 
+Run = tuple[torch.nn.Linear, torch.optim.SGD, dataset.Loader]
 
-def make(path):
+
+def make(path: str) -> None:
     """Rows of inputs and what they should give: y = w·x + noise."""
     random = torch.Generator().manual_seed(1)
     x = torch.randn(ROWS, INPUTS, generator=random)
     y = x @ torch.arange(1.0, INPUTS + 1) + 0.01 * torch.randn(ROWS, generator=random)
-    inputs = pa.FixedSizeListArray.from_arrays(pa.array(x.numpy().reshape(-1)), INPUTS)
-    table = pa.table({"x": inputs, "y": y.numpy()})
-    manifest = dataset.write(table, path, batch_size=256, mode="overwrite")
-    print(manifest["total_samples"], "rows in", len(manifest["shards"]), "shards")
+    dataset.write({"x": x.numpy(), "y": y.numpy()}, path, batch_size=256, mode="overwrite")
+    made = dataset.open(path)
+    print(len(made), "rows in", len(made.shards), "shards")
 
 
-def begin(path, workers):
+def begin(path: str, workers: int) -> Run:
     torch.manual_seed(0)
     model = torch.nn.Linear(INPUTS, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
@@ -34,7 +35,8 @@ def begin(path, workers):
     return model, optimizer, loader
 
 
-def train(model, optimizer, loader, stop_after=None):
+def train(model: torch.nn.Linear, optimizer: torch.optim.SGD, loader: dataset.Loader,
+          stop_after: Union[int, None] = None) -> dict[str, Any]:
     """Until the last epoch is over; or to a checkpoint after so many batches."""
     done = 0
     while loader.epoch < EPOCHS:
@@ -47,10 +49,10 @@ def train(model, optimizer, loader, stop_after=None):
             if done == stop_after:
                 return {"model": model.state_dict(), "optimizer": optimizer.state_dict(),
                         "loader": loader.state_dict()}
-    return None
+    return {}
 
 
-def main(folder):
+def main(folder: str) -> None:
     path = os.path.join(folder, "rows")
     make(path)
 

@@ -339,28 +339,55 @@ described["adapter"]["rank"]  # WRONG
 st.diff("f", "g")["changed"][0]["name"].upper()
 st.diff("f", "g")["changed"][0]["nome"]  # WRONG
 st.safe_open("f", "pt", backend="directstorage")  # WRONG
+st.scrub("f", keep="ss_*")[0].removed[0].upper()
+st.convert({"x": rows}, "g", "F16")["cast"] + 1
+st.convert(5, "g", "F16")  # WRONG
+with st.open("f") as given:
+    st.lora.merge(given, [(given, 0.5)], "g")["changed"] + 1
 """
 
 
 CHECKERS = {"mypy": ("mypy", "--strict", "--follow-imports=silent"), "pyright": ("pyright", "--pythonpath", sys.executable)}
 
 
-@pytest.mark.parametrize("checker", CHECKERS)
-def test_a_type_checker_knows_options_and_results(checker, tmp_path):
+def checked(checker, folder, files):
+    """The lines in which strict mode finds something wrong, as pairs of file and number, and what it
+    says."""
     if checker == "pyright" and shutil.which("node") is None:
         pytest.skip("pyright needs node, which it would fetch")
-    (tmp_path / "typed.py").write_text(TYPED)
-    (tmp_path / "pyrightconfig.json").write_text(
+    (folder / "pyrightconfig.json").write_text(
         '{"typeCheckingMode": "strict", "reportUnusedExpression": false}')
     done = subprocess.run(
-        [sys.executable, "-m", *CHECKERS[checker], "typed.py"],
-        cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        [sys.executable, "-m", *CHECKERS[checker], *files],
+        cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env={**os.environ, "MYPY_CACHE_DIR": os.devnull, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"})
-    lines = [line for line in done.stdout.splitlines() if " error:" in line or " - error" in line]
-    told = {int(line[line.index("typed.py:"):].split(":")[1]) for line in lines}
-    wrong = {number for number, line in enumerate(TYPED.splitlines(), 1)
+    found = re.findall(r"(\w+\.py):(\d+):.*? (?:- )?error", done.stdout)
+    assert found or done.returncode == 0, done.stdout
+    return {(name, int(number)) for name, number in found}, done.stdout
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_a_type_checker_knows_options_and_results(checker, tmp_path):
+    (tmp_path / "typed.py").write_text(TYPED)
+    told, text = checked(checker, tmp_path, ["typed.py"])
+    wrong = {("typed.py", number) for number, line in enumerate(TYPED.splitlines(), 1)
              if line.endswith("# WRONG")}
-    assert told == wrong, done.stdout
+    assert told == wrong, text
+
+
+UNTYPED = re.compile(r"manual_seed\(|\.backward\(|\.step\(|\.tolist\(")  # torch's own
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_examples_are_typed(checker, root, tmp_path):
+    lines = {}
+    for path in (root / "examples/python").glob("*.py"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+        lines[path.name] = path.read_text("utf-8").splitlines()
+    told, text = checked(checker, tmp_path, sorted(lines))
+    assert len(lines) > 4
+    assert {(name, number) for name, number in told
+            if not UNTYPED.search(lines[name][number - 1])} == set(), text
 
 
 # What a stub cannot say: the class has None, every instance a str; and Python itself

@@ -100,6 +100,52 @@ def test_memory_that_was_changed_is_what_is_converted(tmp_path):
     assert (load_file(tmp_path / "d.safetensors")["x"] == values["x"]).all()
 
 
+class Raises:
+    """An object that fails after a number of reads."""
+
+    def __init__(self, path, count):
+        self._data, self._left = path.read_bytes(), count
+        self.size = len(self._data)
+
+    def read_at(self, offset, length):
+        self._left -= 1
+        if self._left < 0:
+            raise KeyError("mine")
+        return self._data[offset:offset + length]
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_what_a_source_raises_comes_out(path, count):
+    for call in (lambda one: st.convert(one, path.parent / "out", "F16"),
+                 lambda one: st.convert(one, path.parent / "out", "F16", threads=3),
+                 lambda one: st.diff(one, path), lambda one: st.merge(one, path.parent / "out"),
+                 lambda one: st.merge_models([one, path], path.parent / "out")):
+        with pytest.raises(KeyError, match="mine"):
+            call(Raises(path, count))
+    assert os.listdir(path.parent) == ["m.safetensors"]
+
+
+def test_thousands_of_calls_leak_nothing(path):
+    import resource
+    import sys
+    values = {"x": np.ones((3, 4), "f4").T, "y": np.ones(4, "f2")}
+    file = st.open(path)
+
+    def many(count):
+        for _ in range(count):
+            st.convert(values, path.parent / "out", "F64", dry_run=True)
+            st.convert(file, path.parent / "out", "F64", dry_run=True)
+            st.diff(values, values)
+            with pytest.raises(TypeError):
+                st.convert({"a": 5}, path.parent / "out", "F16")
+    many(500)
+    references = sys.getrefcount(values["x"]), sys.getrefcount(file)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    many(2500)
+    assert (sys.getrefcount(values["x"]), sys.getrefcount(file)) == references
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2048
+
+
 def test_large_tensors_are_read_in_pieces(tmp_path):
     from libsafetensors import _memory
     values = {"t%d" % i: np.arange(1 << 16, dtype="f4").reshape(256, 256)[:, ::1 + i % 2]
@@ -141,6 +187,13 @@ def path(tmp_path):
     (TypeError, "expected paths or words, found dict", lambda p, out: st.find(p, where={"kind": "x"})),
     (TypeError, "expected paths or words, found File", lambda p, out: st.dup(st.open(p))),
     (TypeError, "expected paths or words, found BytesIO", lambda p, out: st.infos(io.BytesIO(b"x"))),
+    (TypeError, "facts: expected a mapping", lambda p, out: st.note(p, [("rating", 1)])),
+    (TypeError, "tags: expected words", lambda p, out: st.note(p, {"tags": ["a", 5]})),
+    (ValueError, "as a fact, found 5", lambda p, out: st.note(p, {5: "a"})),
+    (ValueError, "target: expected a folder", lambda p, out: st.mv(p, "")),
+    (TypeError, "to: expected a str", lambda p, out: st.mv(p, to=5)),
+    (FileNotFoundError, "nope", lambda p, out: st.find(p, fits=p.parent / "nope")),
+    (FileNotFoundError, "nope", lambda p, out: st.infos(p, records="nope")),
     (ValueError, "expected a size", lambda p, out: st.split(p, out, max_size=0)),
     (TypeError, "integer", lambda p, out: st.split(p, out, count="2")),
     (ValueError, "expected a number of shards", lambda p, out: st.split(p, out, count=1 << 80)),

@@ -83,6 +83,8 @@ def find(paths: Models, word: str | None = None, *, where: _Where = (), fits: Pa
     if word is not None and (where or fits is not None) and os.path.lexists(word):
         raise ValueError("expected a word that is no path here, as the command takes it for one, "
                          "found %r" % word)
+    if fits is not None:
+        _there([fits])
     words = options(where=where or None, fits=fits, all=all, compute=compute, cache=cache,
                     threads=threads or None, recursive=recursive, level=level, legacy=legacy)
     operands = _there(listed(paths))
@@ -117,6 +119,8 @@ def infos(paths: Models, *, where: _Where = (), full: bool = False, deep: bool =
 
     FileNotFoundError for a path that is not there; FileExistsError; ValueError for conditions that
     are none; OSError if a file cannot be written, or the server not be asked."""
+    if records is not None:
+        _there(listed(records))
     words = options(where=where or None, full=full, deep=deep, verify=verify, records=records,
                     hash=hash if hash is None else ",".join(listed(hash)), online=online, save=save,
                     civitai_url=civitai_url, export_preview=export_preview,
@@ -319,7 +323,7 @@ def clean(folder: Path, *, dry_run: bool = False) -> tuple[str, ...]:
 
 def _fact(name: str, value: _Fact) -> str:
     """As the command takes it: rating=4, tags+=a,b, favourite, favourite=."""
-    if name.rstrip("+-") not in _FACTS:
+    if not isinstance(name, str) or name.rstrip("+-") not in _FACTS:
         raise ValueError("expected one of %s as a fact, found %r%s"
                          % (", ".join(_FACTS), name, near(name, _FACTS)))
     if value is True:
@@ -328,8 +332,10 @@ def _fact(name: str, value: _Fact) -> str:
         return name + "="
     if isinstance(value, (str, int, float)):
         return "%s=%s" % (name, value)
-    parts = list(value)
+    parts = listed(value)
     for part in parts:
+        if not isinstance(part, str):
+            raise TypeError("%s: expected words, found %s" % (name, type(part).__name__))
         if "," in part:
             raise ValueError("expected words without commas for %s, found %r" % (name, part))
     return "%s=%s" % (name, ",".join(parts))
@@ -356,6 +362,8 @@ def note(models: Models, facts: Mapping[str, _Fact] | None = None, *, where: _Wh
 
     ValueError for facts that are none; FileNotFoundError; OSError. Those before a model that fails
     are written."""
+    if facts is not None and not isinstance(facts, Mapping):
+        raise TypeError("facts: expected a mapping, found %s" % type(facts).__name__)
     words = options(where=where or None, rm=rm, for_=for_, force=force, adopt=adopt, dry_run=dry_run,
                     recursive=recursive)
     told = [_fact(name, value) for name, value in (facts or {}).items()]
@@ -410,7 +418,9 @@ def mv(models: Models = (), target: Path | None = None, *, to: str | None = None
         raise TypeError("expected undo alone, found models or a target as well")
     if not undo and (target is None) == (to is None):
         raise TypeError("expected a target or to, found %s" % ("neither" if to is None else "both"))
-    words = options(to=to, where=where or None, unknown=unknown, number=number, copy=copy, link=link,
+    if target is not None and not os.fsdecode(target):
+        raise ValueError("target: expected a folder or a new name, found none")
+    words = options(to=None if to is None else _word(to, "to"), where=where or None, unknown=unknown, number=number, copy=copy, link=link,
                     undo=undo, dry_run=dry_run, no_sync=not sync, recursive=recursive)
     paths = _there(listed(models))
     with watch(progress, "moving") as tick:

@@ -133,7 +133,7 @@ def raise_error(error: Error, path: str) -> NoReturn:
         hint = "overwrite=True replaces it"
     elif hint:
         hint = _in_python(hint)
-    raise coded(kind, "%s: %s%s" % (path, "" if offset is None else "byte %d: " % offset,
+    raise coded(kind, "%s%s%s" % (path + ": " if path else "", "" if offset is None else "byte %d: " % offset,
                                     _in_python(message)),
                 code, hint,
                 tensor=error.get("tensor"), offset=offset, errno=number, path=path)

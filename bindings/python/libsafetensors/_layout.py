@@ -3,12 +3,12 @@ known of which models."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from . import _core
 from ._errors import near
-from ._memory import model
+from ._memory import is_one, model
 from ._output import keep_times
 from ._progress import watch
 from ._results import LayoutResult
@@ -72,8 +72,7 @@ def layout(source: Model | Iterable[Model], output: Path, *,
     if to not in _LAYOUTS:
         raise ValueError("expected one of %s as layout, found %r%s"
                          % (", ".join(_LAYOUTS), to, near(to, _LAYOUTS)))
-    one = isinstance(source, (str, bytes, os.PathLike, Mapping)) or hasattr(source, "read")
-    models: Any = [source] if one else source
+    models: Any = [source] if is_one(source) else source
     found: list[Any] = [part for given in map(model, models) for part in (
         [given] if isinstance(given, _core.File) else _components(given))]
     with keep_times(keep_mtime and not dry_run, found, output), \

@@ -14,7 +14,7 @@ from . import _core
 from ._output import row_bytes
 from ._types import Model
 
-__all__ = ["header_of", "model", "rows_of"]
+__all__ = ["header_of", "is_one", "model", "rows_of"]
 
 _PACKED = 4  # tensors that are held as copies, because their elements are not packed
 
@@ -109,6 +109,12 @@ class _Bytes:
         if strides is None and hasattr(data, "read_at"):
             return data.read_at(begin, end - begin)
         return self._copy(number)[begin:end]
+
+
+def is_one(source: Any) -> bool:
+    """Whether it is one model, and not several to iterate over."""
+    return (isinstance(source, (str, bytes, os.PathLike, Mapping)) or hasattr(source, "read")
+            or hasattr(source, "read_at"))
 
 
 def model(source: Model) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from . import _core
 from ._command import one_model, one_result, operand, options, results_of
 from ._dtypes import target_dtype
-from ._memory import model
+from ._memory import is_one, model
 from ._output import keep_times
 from ._progress import watch
 from ._results import Mixture, ModelsMerged
@@ -73,7 +73,7 @@ def merge_models(models: Iterable[Model] | None, output: Path, *, method: str | 
                       for name in _core.merge_named(text)]
     if models is None:
         raise ValueError("expected models or a recipe, found neither")
-    if isinstance(models, (str, bytes, os.PathLike, Mapping)):
+    if is_one(models):
         raise TypeError("models: expected several, found one")
     paths = tuple(map(model, models))
     told: list[str | None] = [None] * len(paths)

@@ -14,7 +14,7 @@ from typing import Any
 from . import _core
 from ._command import one_model, one_result, operand, options, results_of
 from ._errors import coded, near
-from ._memory import rows_of
+from ._memory import is_one, rows_of
 from ._output import SHARD, Size, byte_size, keep_times, row_bytes, to_file, to_folder
 from ._progress import Tick, watch
 from ._types import Link, Model, Path, Progress
@@ -199,10 +199,9 @@ def split(source: Model, output: Path, *, max_size: Size | None = None, count: i
 def _each_model(sources: Model | Iterable[Model]) -> list[Model]:
     """The models; those in a folder that has no index."""
     from ._layout import _models_in
-    if isinstance(sources, (str, bytes, os.PathLike, Mapping)) or hasattr(sources, "read"):
-        sources = [sources]  # type: ignore[list-item]
+    several: Any = [sources] if is_one(sources) else sources
     found: list[Model] = []
-    for source in sources:
+    for source in several:
         name = os.fsdecode(source) if isinstance(source, (str, bytes, os.PathLike)) else ""
         if not name or "://" in name or not os.path.isdir(name):
             found.append(source)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, Optional, Union
 
 from . import _core
 from ._errors import near
-from ._memory import model as model_of
+from ._memory import is_one, model as model_of
 from ._output import keep_times
 from ._progress import watch
 from ._results import LoraConverted, LoraFactors, LoraInfo, LoraMerged
@@ -73,8 +73,8 @@ def _config_of(path: Model) -> bytes | None:
 
 
 def _rows_of(adapters: _Adapters) -> list[_Row]:
-    alone = isinstance(adapters, (str, bytes, os.PathLike, Adapter, Mapping))
-    several: Any = [adapters] if alone or hasattr(adapters, "read") else adapters
+    alone = isinstance(adapters, Adapter) or is_one(adapters)
+    several: Any = [adapters] if alone else adapters
     rows = []
     for one in several:
         if isinstance(one, tuple):

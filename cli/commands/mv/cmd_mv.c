@@ -431,6 +431,7 @@ static sft_code read_target(mv_run *run, char **operands, size_t count, sft_erro
                                count ? "one path" : "none");
     const char *last = operands[count - 1];
     size_t len = strlen(last);
+    if (len == 0) return cli_usage_error(err, "expected a folder or a new name, found \"\"");
     bool is_folder = !sfti_os_info_path(last, true, &info) && info.kind == OS_DIR;
     run->into = is_folder || (len > 0 && sfti_is_separator(last[len - 1]));
     if (!run->into && count > 2)

@@ -8,6 +8,21 @@ dup, diff, catalog, edit_metadata, scrub, rename, repair, recover, put, convert,
 split, merge, merge_models, select, mv, note and trash. What reads a path takes a URL, too. The
 modules dataset, lora and remote are imported on first use.
 
+Arguments that many functions have:
+
+progress: True for a bar of tqdm, or a function of what is done and the total (None: unknown), in bytes,
+of some in models; what it raises ends the work. In notebooks what takes longer than a second shows a
+bar unless it is False. dry_run: change nothing, tell what would be done. overwrite: replace an output
+that exists, atomically. sync=False: do not wait for the disk; a power failure may lose the result.
+keep_mtime: the output gets the time of its input. link: what becomes of an output that is a symbolic
+link: "replace", "follow" or "refuse". in_place_unsafe: for file systems that cannot rename. force:
+also a file with several hard links. threads: that work at once, 0 is one per processor. recursive:
+search folders of folders. where: only models for which these conditions hold. cache: a file of digests
+of files that did not change. level: what to accept: "compat", "default" or "strict". legacy: read the
+layout of 2022, too. names, keep, drop, match, exclude: a name or pattern (*, ?, [a-z], [!a-z]), or
+several. Errors are SafetensorError or the exception that docs/errors.md lists for the code, with
+.code, .offset, .tensor, .hint and .path.
+
 Importing this package imports no framework.
 """
 from ._core import SafetensorError, TensorNotFoundError, __version__

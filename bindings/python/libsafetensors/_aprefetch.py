@@ -21,7 +21,7 @@ async def aprefetch(source: Any, plan: Mapping[str, Any] | None = None, *, devic
     run while it waits; leaving the loop early, or cancelling the task, ends the reading.
 
     source: a file, a folder or index with shards, a URL. plan, device, threads: as of
-    safe_open(...).prefetch, and with its errors."""
+    safe_open(...).prefetch, and with its errors: FileNotFoundError, SafetensorError, TypeError."""
     with safe_open(source, "pt") as file, file.prefetch(plan, device=device,
                                                         threads=threads) as loader:
         ready = iter(loader)

@@ -200,7 +200,7 @@ def parts(source: Path, *, architecture: str | None = None, level: Level = "defa
 def verify_hashes(sums: Path, *, algo: str | None = None, read: bool = False,
                   cache: Path | None = None, threads: int = 0,
                   progress: Progress = None) -> VerifiedHashes:
-    """Compares files with the digests of a list, as "safetensors hash --check": lines of sha256sum
+    """Compares files with the digests of a list, sums, as "safetensors hash --check": lines of sha256sum
     or of "safetensors hash", whose paths count from the current folder. Reads the files.
 
     algo: the kind of digests whose length does not tell. read: of URLs, read the files rather than
@@ -408,7 +408,7 @@ def mv(models: Models = (), target: Path | None = None, *, to: str | None = None
        progress: Progress = None) -> tuple[Moved, ...]:
     """Moves or renames models with everything that is their own, as "safetensors mv": shards,
     index, sidecars and pictures. target: a folder, or a new name of one model. to: instead, a path
-    for each model of facts in braces, "{base_model|architecture}/{name|stem}". Nothing is overwritten; each model
+    for each model of facts in braces, "{base_model|architecture}/{name|stem}"; unknown: what stands for facts that are not known. Nothing is overwritten; each model
     moves whole or not at all. number: put numbers behind names that are taken. copy, link: instead
     of moving. undo: without models, instead: take the last run back, of the command too; another call
     takes back the run before.

@@ -224,7 +224,9 @@ def open_import(path: Path, **options: Unpack[ImportOptions]) -> Import:
 def import_model(path: Path, output: Path, *, overwrite: bool = False, sync: bool = True,
                  progress: Progress = None, **options: Unpack[ImportOptions]) -> ImportReport:
     """Converts a model in another format to one safetensors file, as the command's convert does,
-    and returns the report. The options are those of open_import, the rest is as in Import.save."""
+    and returns the report. options: those of open_import. The rest is as of Import.save:
+    FileExistsError unless overwrite; SafetensorError, TypeError or ValueError for what cannot be
+    converted; OSError. Nothing is written then."""
     with open_import(path, **options) as model:
         model.save(output, overwrite=overwrite, sync=sync, progress=progress)
         return model.report

@@ -143,7 +143,8 @@ def install(*, children: bool = True) -> None:
     warns (RuntimeWarning), because names imported from there stay what they are.
 
     children: also in Python processes that this one starts, through the environment (see
-    docs/python.md); False leaves the environment unchanged."""
+    docs/python.md); False leaves the environment unchanged. Raises nothing: the warning is an Error
+    only where warnings are."""
     if children:
         _hook_children()
     if find_installed():

@@ -51,7 +51,7 @@ def layout(source: Model | Iterable[Model], output: Path, *,
            ignore_unmatched: bool = False, max_bytes: int = 0, dry_run: bool = False,
            overwrite: bool = False, keep_mtime: bool = False, in_place_unsafe: bool = False,
            sync: bool = True, progress: Progress = None) -> LayoutResult:
-    """Writes a model in another layout: "diffusers", a folder for each component, with config.json
+    """Writes a model in another layout, to: "diffusers", a folder for each component, with config.json
     and model_index.json as far as they are certain; "single", one file; "comfy", a file for each
     component in the folders of ComfyUI. source: a file, an index, the folder of a pipeline, a File or
     other tensors by name, or several of these that are one model. Values are the same; metadata are kept, without digests.

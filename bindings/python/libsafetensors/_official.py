@@ -310,19 +310,22 @@ def _rows(tensor_dict: Any) -> list[Any]:
 
 def serialize(tensor_dict: Mapping[str, TensorSpec],
               metadata: Mapping[str, str] | None = None) -> bytes:
-    """Returns the bytes of a file. TypeError for values that are not TensorSpecs."""
+    """Returns the bytes of a file. tensor_dict: a TensorSpec of each tensor, with its memory;
+    metadata: str to str. TypeError for values that are not TensorSpecs; SafetensorError."""
     return write_bytes(_rows(tensor_dict), metadata)
 
 
 def serialize_file(tensor_dict: Mapping[str, TensorSpec], filename: Path,
                    metadata: Mapping[str, str] | None = None, *, sync: bool = True) -> None:
-    """Writes a file atomically; sync=False does not wait for the disk."""
+    """Writes a file atomically; sync=False does not wait for the disk. tensor_dict, metadata: as for
+    serialize, with its errors; OSError."""
     write_file(_rows(tensor_dict), filename, metadata, sync=sync)
 
 
 def deserialize(bytes: Any) -> list[tuple[str, dict[str, Any]]]:
     """Tensors of a file in memory, in the order of the data: (name, {"shape", "dtype", "data"}),
-    with the data copied to a bytearray. bytes: any object with a buffer."""
+    with the data copied to a bytearray. bytes: any object with a buffer. SafetensorError for an
+    invalid file, TypeError."""
     with open_file(bytes_view(bytes), doing="Error while deserializing") as file:
         found = []
         for name in file:

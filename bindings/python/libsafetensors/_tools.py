@@ -23,8 +23,8 @@ __all__ = ["Records", "check", "convert", "dequantize", "diff", "edit_metadata",
 
 
 def open_set(index_or_folder: Path, **options: Unpack[OpenOptions]) -> _core.File:
-    """Opens all shards of a model as one, by its index.json, its folder or a single file. The
-    same as libsafetensors.open, whose options it takes.
+    """Opens all shards of a model as one. index_or_folder: its index.json, its folder or a single
+    file. The same as libsafetensors.open, whose options it takes.
 
     SafetensorError (index_...) if index and shards disagree; FileNotFoundError."""
     return _core.open(index_or_folder, **options)
@@ -32,7 +32,8 @@ def open_set(index_or_folder: Path, **options: Unpack[OpenOptions]) -> _core.Fil
 
 def ls(source: Model, order: Order = "offset") -> LsResult:
     """Lists a file: tensors with dtype, shape and offsets, as "safetensors ls --json" does. source:
-    anything libsafetensors.open takes, a File, or other tensors by name. Reads the headers only. Raises as
+    anything libsafetensors.open takes, a File, or other tensors by name. order: of the
+    tensors, "offset" (of the data), "name", "natural" or "header". Reads the headers only. Raises as
     libsafetensors.open."""
     given = model(source)
     if isinstance(given, _core.File):
@@ -124,7 +125,7 @@ def fits(a: Model, b: Model) -> FitsResult:
 
     fit: "yes", "likely", "loads" (made for another base), "unknown", "no", or "none" for kinds
     that are not used together; reason: the facts that decide. a, b: as the source of info, with
-    the same cost and errors."""
+    the same cost and errors: SafetensorError, FileNotFoundError, OSError."""
     fit, reason = _core.fits(model(a), model(b))
     return {"fit": fit, "reason": reason}
 
@@ -247,7 +248,9 @@ def dequantize(source: Model, output: Path, dtype: Any = "BF16", *,
                sync: bool = True, threads: int = 1, progress: Progress = None) -> ConvertResult:
     """Writes a model with the values of its quantised tensors, as "safetensors convert
     --dequantize": convert with dequantize=True, whose arguments and result it has. Scales and
-    declarations are left out, all other tensors are as they are."""
+    declarations are left out, all other tensors are as they are. dtype: of the values. Errors are
+    those of convert: TypeError and SafetensorError for what cannot be computed, FileExistsError,
+    OSError."""
     return convert(source, output, dtype, names=names, overwrite=overwrite, sync=sync,
                    threads=threads, progress=progress, dequantize=True, dry_run=dry_run,
                    keep_mtime=keep_mtime, in_place_unsafe=in_place_unsafe)
@@ -422,7 +425,7 @@ def slice_byte_ranges(source: Any, name: str, index: Any = ...) -> list[tuple[in
     """The bytes of the file that a slice of a tensor covers: half-open ranges in the order of the
     elements, adjacent ones joined. Reads only the header.
 
-    source: a File, or anything libsafetensors.open takes; index: integers, slices and Ellipsis
+    source: a File, or anything libsafetensors.open takes; name: of the tensor; index: integers, slices and Ellipsis
     as in numpy. With several shards the ranges are in the tensor's own file. TensorNotFoundError,
     IndexError, and SafetensorError for elements that do not begin and end at a byte."""
     if isinstance(source, _core.File):

@@ -119,8 +119,8 @@ def _view2np(safeview: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, np.nda
 
 def save(tensor_dict: Mapping[str, np.ndarray[Any, Any]],
          metadata: Mapping[str, str] | None = None, **options: Unpack[BytesOptions]) -> bytes:
-    """Returns the bytes of a file. SafetensorError for a dtype the format lacks, TypeError for
-    values that are not arrays.
+    """Returns the bytes of a file. metadata: str to str. SafetensorError for a dtype the format
+    lacks, TypeError for values that are not arrays.
 
     options: align (8, 64, 256 or 4096: alignment of the data's start), keep_order (of the dict,
     instead of by dtype and name)."""
@@ -172,7 +172,9 @@ def load_file(filename: Source, *, backend: Backend = "mmap", dtype: Any = None,
     as "BF16", to which tensors of its kind are converted, floats to a float, integers to an
     integer; scales of quantised ones are not applied.
     filename: also a folder or an index.json, or an object with read and seek. progress: True
-    or a function of bytes done and total."""
+    or a function of bytes done and total. SafetensorError for an invalid file, TypeError
+    for a dtype that needs ml_dtypes, TensorNotFoundError for a name or pattern that nothing matches,
+    OSError."""
     other = replaced(__name__, "safe_open")
     if other is not None:
         with other(filename, framework="np", backend=backend) as opened:

@@ -558,6 +558,7 @@ def load_model(model: torch.nn.Module, filename: Source, strict: bool = True, de
     """Loads a file into a model: tensors are read straight into parameters and buffers of their
     dtype and shape, and others are loaded to the device first. Of names that share one tensor in
     the model, one is enough. After an error while reading, the model's values are unspecified.
+    filename, device, backend: as for load_file, with its errors.
 
     assign: the tensors of the file, on the device, take the place of the model's parameters and
     buffers, as with load_state_dict(assign=True): for a model on the device "meta", which has no

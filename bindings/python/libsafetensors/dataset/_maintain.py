@@ -33,7 +33,8 @@ def _opened(path: Path, version: int | None,
 def info(path: Path, *, version: int | None = None,
          **storage: Unpack[StorageOptions]) -> DatasetInfo:
     """Describes a dataset by its manifest: mode, samples, columns, shards. Reads no shard.
-    version: instead of the one in force."""
+    version: instead of the one in force. FileNotFoundError; SafetensorError for a manifest that is
+    none."""
     dataset, text = _opened(path, version, storage)
     described: DatasetInfo = parse(dataset.info_json(text))
     return described
@@ -42,8 +43,9 @@ def info(path: Path, *, version: int | None = None,
 def ls(path: Path, *, keys: str | Iterable[str] | None = None, version: int | None = None,
        **storage: Unpack[StorageOptions]) -> DatasetTensors:
     """Lists every tensor of every shard, or those in keys (a list, or text separated by commas).
-    version: instead of the one in force. Reads the shards' headers. A shard that cannot be read ends the list: "ok" is False and
-    "error" says why."""
+    version: instead of the one in force. Reads the shards' headers. A shard that cannot be read ends
+    the list: "ok" is False and "error" says why. FileNotFoundError; SafetensorError for a manifest
+    that is none."""
     dataset, text = _opened(path, version, storage)
     listed: DatasetTensors = parse(dataset.ls_json(
         text, None if keys is None else frozenset(names_of(keys))))
@@ -61,7 +63,8 @@ def verify(path: Path, *, deep: bool = False, progress: Progress = None,
 
 
 def versions(path: Path, **storage: Unpack[StorageOptions]) -> VersionsResult:
-    """Lists the versions that are kept and the one in force, the oldest first."""
+    """Lists the versions that are kept and the one in force, the oldest first. FileNotFoundError;
+    SafetensorError for a manifest that is none."""
     place = Place(path, storage_options(storage))
     listed: VersionsResult = parse(_core.dataset_versions(place.core, place.text))
     return listed
@@ -72,7 +75,7 @@ def gc(path: Path, *, delete: bool = False, grace: int = 24 * 60 * 60, keep: int
     """Lists, and with delete removes, files of failed jobs and replaced ones that no version names,
     if they are older than grace seconds. keep: also versions before the last so many; older: also
     those that were replaced more than so many seconds ago; with both, only what is both. Files not
-    written by this package are never removed."""
+    written by this package are never removed. grace: seconds. ValueError; OSError."""
     place = Place(path, storage_options(storage))
     for name, value in (("keep", keep), ("older", older)):
         if value is not None and value < 1:
@@ -92,8 +95,9 @@ def compact(path: Path, *, target_bytes: int = 0, dry_run: bool = False,
     merged, too; manifest="segments" or "whole" converts it. batch_size: divides rows that are stored
     as batches into batches of this size instead. dry_run writes nothing and returns
     what would be done. The version before is kept until gc removes it; drop_old=True
-    does not keep it, and if no other is kept its shards go at once. single_writer: the caller guarantees that no other process commits
-    at the same time."""
+    does not keep it, and if no other is kept its shards go at once. single_writer: the caller guarantees
+    that no other process commits at the same time. SafetensorError if shards and manifest disagree;
+    FileNotFoundError; OSError. The dataset is as it was then."""
     place = Place(path, storage_options(storage), single_writer=single_writer)
     if batch_size is not None and batch_size < 1:
         raise ValueError("batch_size: expected a number of rows from 1 on, found %d" % batch_size)

@@ -20,6 +20,7 @@ from ..dataset._types import ColumnFacts, Manifest, ReadOptions, StorageOptions
 from ._rows import Piece, file_row, sample_rows, tensor_rows
 from ._schema import (
     ROW_FIELDS,
+    arrow_schema,
     binary_field,
     checked_field,
     element_type,
@@ -256,8 +257,7 @@ class Reading:
     def batches(self, schema: T.StructType, pieces: list[Piece]) -> Iterator[Any]:
         """Arrow batches with the columns of the schema."""
         import pyarrow as pa
-        from pyspark.sql.pandas.types import to_arrow_schema
-        kinds = to_arrow_schema(schema)  # Spark 4.2 compares nullability
+        kinds = arrow_schema(schema)  # Spark 4.2 compares nullability
         place = Place(self.path, self.storage)
         if place.text.endswith(".safetensors") and (
                 place.folder is None or os.path.isfile(place.folder)):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import json
 import os
 import re
@@ -14,9 +15,9 @@ from .. import _core
 from ..dataset._storage import scheme_of
 from ._types import ELEMENTS, is_sample_type
 
-__all__ = ["READ_OPTIONS", "ROW_FIELDS", "absolute", "binary_field", "checked_field",
-           "element_type", "parse_names", "path_of", "plain_batch", "plain_schema",
-           "split_options", "tensor_type", "parse_bool"]
+__all__ = ["READ_OPTIONS", "ROW_FIELDS", "absolute", "arrow_schema", "binary_field",
+           "checked_field", "element_type", "parse_names", "path_of", "plain_batch",
+           "plain_schema", "split_options", "tensor_type", "parse_bool"]
 
 READ_OPTIONS = ("layout", "columns", "use_manifest", "keys", "data", "as", "inferSchema",
                 "pushdown", "partition_mb", "versionAsOf")
@@ -187,6 +188,14 @@ def _plain_type(kind: Any) -> Any:
         return pa.timestamp(kind.unit, "UTC")
     return pa.string() if types.is_large_string(kind) else \
         pa.binary() if types.is_large_binary(kind) else kind
+
+
+def arrow_schema(schema: T.StructType) -> Any:
+    """The Arrow schema of the batches that Spark hands over and takes: timestamps are of UTC, which
+    Spark 4.2 has to be told."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+    asks = "timezone" in inspect.signature(to_arrow_schema).parameters
+    return to_arrow_schema(schema, **({"timezone": "UTC"} if asks else {}))
 
 
 def plain_schema(schema: Any) -> Any:

@@ -63,13 +63,11 @@ class SafetensorsDataSource(DataSource):
 
     @with_hints()
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        from ._schema import path_of
+        from ._schema import arrow_schema, path_of
         from ._write import job_of
         given = {name.lower(): value for name, value in self._given().items()}
         path = path_of(given, writing=True)
-        return Writer(job_of(given, path, to_arrow_schema(schema), overwrite))
+        return Writer(job_of(given, path, arrow_schema(schema), overwrite))
 
 
 # ── Writing ──

@@ -11,7 +11,15 @@ from ..dataset._job import Job
 from ..dataset._storage import Place
 from ..dataset._types import Adopt, DatasetMode, Manifest, WriteMode, WriteOptions
 from ..dataset._write import check_mode, settled
-from ._schema import parse_names, plain_batch, plain_schema, quoted, split_options, parse_bool
+from ._schema import (
+    arrow_schema,
+    parse_bool,
+    parse_names,
+    plain_batch,
+    plain_schema,
+    quoted,
+    split_options,
+)
 from ._session import check_workers, speed_up_tasks, with_hints, path_on_driver
 
 __all__ = ["Job", "job_of", "write_rows", "write_safetensors"]
@@ -56,7 +64,6 @@ def write_safetensors(df: Any, path: str, *, mode: WriteMode = "error", adopt: A
     with Spark 3.5. sync=False does not wait for the disk. options: those of the data source, as
     Python values; storage options as **{"storage.…": …}. Errors as for
     libsafetensors.dataset.write; a failed write leaves the old dataset unchanged."""
-    from pyspark.sql.pandas.types import to_arrow_schema
     check_workers(df.sparkSession)
     given, storage = split_options(options, reading=False)
     checked, secret = settled({**given, **storage})
@@ -65,7 +72,7 @@ def write_safetensors(df: Any, path: str, *, mode: WriteMode = "error", adopt: A
     # mapInArrow parses column names as expressions, so a dot in a name would fail.
     renamed = chosen.toDF(*("c%d" % i for i in range(len(chosen.columns))))
     place = Place(path_on_driver(str(path), df.sparkSession), secret, sync)
-    schema = to_arrow_schema(chosen.schema)
+    schema = arrow_schema(chosen.schema)
     job = Job(given, place, plain_schema(schema), mode, adopt is not None)
 
     def task(batches: Iterator[Any]) -> Iterator[Any]:

@@ -33,7 +33,7 @@ def path(tmp_path):
 
 # ── Notebooks ──
 
-TAGS = {"details", "summary", "code", "bdi", "table", "thead", "tbody", "tr", "th", "td"}
+TAGS = {"details", "summary", "div", "code", "bdi", "table", "thead", "tbody", "tr", "th", "td"}
 
 
 class Cells(html.parser.HTMLParser):
@@ -85,6 +85,20 @@ def test_equal_layers_are_one_row(path):
     assert rows == [["layers.{0..2}.q.weight", "×3", "F32", "2 × 3", "72 B"],
                     ["layers.{0..2}.k.weight", "×3", "F32", "2 × 3", "72 B"],
                     ["alone", "", "U8", "scalar", "1 B"]]
+
+
+def test_a_tree_of_the_bytes(path):
+    text = Cells(st.open(path)._repr_html_()).text
+    assert text.endswith("treelayers.{0..2}  144 B, 6 tensorsq  72 B, 3 tensorsk  72 B, 3 tensors")
+    assert "tree" not in st.open(pack({"alone": ("U8", [], b"1")}))._repr_html_()
+
+
+def test_a_tree_of_misleading_names_is_bounded():
+    tensors = {"%s.<b>.%d.x" % ("." * 20, i): ("U8", [], b"1") for i in range(3000)}
+    tensors["." * 100000 + "}"] = tensors["{" + "." * 100000] = ("U8", [], b"1")
+    tensors.update({"%d" % i + ".<" * 300: ("U8", [], b"1") for i in range(3000)})
+    cells = Cells(st.open(pack(tensors))._repr_html_())
+    assert cells.tags <= TAGS | {"span"} and len(cells.text) < 3000000
 
 
 def test_what_is_not_equal_is_not_folded():

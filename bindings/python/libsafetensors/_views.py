@@ -11,6 +11,8 @@ __all__ = ["file_html", "item", "reduce_file", "reopen"]
 
 _ROWS = 1000  # the most that a table shows
 _SHOWN = 256  # characters of a name
+_DEPTH = 8    # components of a name
+_DOT = re.compile(r"\.(?![^{}]*\})")  # not in "{0..31}"
 _NUMBER = re.compile(r"(?<![^./_-])[0-9]{1,18}(?![^./_-])")
 # Controls, bidirectional controls, invisible and other characters that could mislead, as
 # page/text.js has them.
@@ -99,9 +101,51 @@ def _dtypes_html(file: _core.File) -> str:
         for dtype, (count, size) in sorted(sums.items(), key=lambda one: -one[1][1]))
 
 
+class _Branch:
+    """What begins with the same components: branches by the next one, and sums of all below."""
+
+    def __init__(self) -> None:
+        self.branches: dict[str, _Branch] = {}
+        self.tensors = self.bytes = 0
+
+
+def _branch_html(name: str, branch: _Branch, total: int, left: list[int]) -> str:
+    """A line that unfolds, or a plain one; left: how many lines there may be yet."""
+    while len(branch.branches) == 1 and (next(iter(branch.branches.values())).tensors
+                                         == branch.tensors):
+        more, branch = next(iter(branch.branches.items()))
+        name += "." + more
+    left[0] -= 1
+    line = "<code><bdi>%s</bdi></code> %s %s, %d tensor%s" % (
+        _text_html(name), _bar(branch.bytes / total), _size(branch.bytes), branch.tensors,
+        "s" if branch.tensors != 1 else "")
+    below = [_branch_html(one, inner, total, left) for one, inner in branch.branches.items()
+             if left[0] > 0]
+    if not below:
+        return "<div>%s</div>" % line
+    return ("<details><summary>%s</summary><div style=\"margin-left:1.5em\">%s</div></details>"
+            % (line, "".join(below)))
+
+
+def _tree_html(rows: list[tuple[str, _core.Tensor, int]]) -> str:
+    """Where the bytes are: a tree of what the names begin with. "" without components."""
+    root = _Branch()
+    for name, tensor, count in rows:
+        branch = root
+        root.bytes += tensor.nbytes * count
+        for part in _DOT.split(name[:2 * _SHOWN], _DEPTH)[:-1]:
+            branch = branch.branches.setdefault(part, _Branch())
+            branch.tensors += count
+            branch.bytes += tensor.nbytes * count
+    left = [_ROWS]
+    lines = [_branch_html(name, branch, root.bytes or 1, left)
+             for name, branch in root.branches.items() if left[0] > 0]
+    return "<details><summary>tree</summary>%s</details>" % "".join(lines) if lines else ""
+
+
 def file_html(file: _core.File) -> str:
-    """A table of the tensors behind a line that unfolds it, in which equal layers are one row, and
-    bars of the bytes by dtype."""
+    """A table of the tensors behind a line that unfolds it, in which equal layers are one row, bars of
+    the bytes by dtype, and a tree of the bytes by name."""
     shown = "<code><bdi>%s</bdi></code>" % _text_html(repr(file))
     if file.closed:
         return shown
@@ -112,7 +156,8 @@ def file_html(file: _core.File) -> str:
         body += "<tr><td colspan=\"5\">and %d more rows</td></tr>" % more
     return ("<details><summary>%s %s</summary><table><thead><tr><th>name</th>"
             "<th></th><th>dtype</th><th>shape</th><th>bytes</th></tr></thead><tbody>%s</tbody>"
-            "</table></details>%s" % (shown, _size(file.nbytes), body, _dtypes_html(file)))
+            "</table></details>%s%s" % (shown, _size(file.nbytes), body, _dtypes_html(file),
+                                        _tree_html(rows)))
 
 
 # ── Values ──

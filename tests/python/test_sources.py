@@ -80,6 +80,9 @@ def test_adapters_from_any_source(tmp_path):
         assert st.lora.info(one)["modules"][0]["scale"] == 2
     assert len(st.lora.stack([(adapter, 0.5), files[1]], out, overwrite=True)["modules"]) == 1
     assert st.lora.resize(adapter, out, rank=1, overwrite=True)["modules"][0]["rank"] == 1
+    for dtype in ("F16", "float16", np.float16):
+        st.lora.resize(adapter, out, rank=1, dtype=dtype, overwrite=True)
+        assert {tensor.dtype for tensor in st.open(out).values()} == {"F16"}
     assert len(st.lora.extract({layer + "weight": model[layer + "weight"] + 1}, model, out, rank=1,
                                overwrite=True)["modules"]) == 1
     made = st.layout(model, tmp_path / "pipeline", to="diffusers")
@@ -194,6 +197,17 @@ def path(tmp_path):
     (TypeError, "to: expected a str", lambda p, out: st.mv(p, to=5)),
     (FileNotFoundError, "nope", lambda p, out: st.find(p, fits=p.parent / "nope")),
     (FileNotFoundError, "nope", lambda p, out: st.infos(p, records="nope")),
+    (ValueError, "keep: expected patterns", lambda p, out: st.select(p, out, keep=[])),
+    (ValueError, "match: expected patterns", lambda p, out: st.rename(p, add_prefix="x", match=())),
+    (ValueError, "match: expected patterns", lambda p, out: st.diff(p, p, match=[])),
+    (ValueError, "only: expected patterns", lambda p, out: st.quantize(p, out, "fp8", only=[])),
+    (TypeError, "a list of weights", lambda p, out: st.merge_models([p, p], out, weights="12")),
+    (TypeError, "mapping of params", lambda p, out: st.merge_models([p, p], out, params=[("t", 1)])),
+    (TypeError, "expected several", lambda p, out: st.merge_of(p, str(p))),
+    (ValueError, "seed: expected", lambda p, out: st.merge_models([p, p], out, seed=-1)),
+    (ValueError, "stochastic: expected", lambda p, out: st.lora.merge(p, p, out, stochastic=1 << 64)),
+    (ValueError, "expected a pair", lambda p, out: st.lora.resize(p, out, rule=("sv_ratio",))),
+    (ValueError, "expected a pair", lambda p, out: st.lora.resize(p, out, rule="sv_ratio")),
     (ValueError, "expected a size", lambda p, out: st.split(p, out, max_size=0)),
     (TypeError, "integer", lambda p, out: st.split(p, out, count="2")),
     (ValueError, "expected a number of shards", lambda p, out: st.split(p, out, count=1 << 80)),

@@ -294,6 +294,9 @@ def quantize(source: Path, output: Path, format: Literal["fp8", "int8", "int8-co
     TypeError (cast_dtype) for an adapter, or a model that is quantised already; TensorNotFoundError
     if nothing is to be quantised; ValueError for NaN, infinities, or a format that the layout lacks;
     SafetensorError, FileExistsError, OSError. Nothing is written then."""
+    only = only if only is None else listed(only)
+    if only == []:
+        raise ValueError("only: expected patterns of names, found none")
     words = options(quantize=_word(format, "format"), layout=layout, scale=scale, only=only, spare=spare,
                     from_quantised=from_quantised, lossy=lossy, dry_run=dry_run, force=overwrite,
                     no_sync=not sync, keep_mtime=keep_mtime, in_place_unsafe=in_place_unsafe,

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-__all__ = ["coded", "near"]
+__all__ = ["check_seed", "coded", "near"]
 
 _E = TypeVar("_E", bound=BaseException)
 
@@ -21,6 +21,12 @@ def coded(kind: type[_E], message: str, code: str, hint: str | None = None, *,
     if hint and hasattr(error, "add_note"):  # from Python 3.11 on
         error.add_note(hint)
     return error
+
+
+def check_seed(seed: int | None, what: str) -> None:
+    """ValueError for a number that is no seed."""
+    if isinstance(seed, int) and not 0 <= seed < 1 << 64:
+        raise ValueError("%s: expected a number from 0 to 2**64 - 1, found %d" % (what, seed))
 
 
 def near(word: object, words: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from . import _core
 from ._command import one_model, one_result, operand, options, results_of
 from ._dtypes import target_dtype
+from ._errors import check_seed
 from ._memory import is_one, model
 from ._output import keep_times
 from ._progress import watch
@@ -73,8 +74,10 @@ def merge_models(models: Iterable[Model] | None, output: Path, *, method: str | 
                       for name in _core.merge_named(text)]
     if models is None:
         raise ValueError("expected models or a recipe, found neither")
-    if is_one(models):
-        raise TypeError("models: expected several, found one")
+    _check_several(models)
+    if isinstance(weights, str) or params is not None and not isinstance(params, Mapping):
+        raise TypeError("expected a list of weights and a mapping of params, found something else")
+    check_seed(seed, "seed")
     paths = tuple(map(model, models))
     told: list[str | None] = [None] * len(paths)
     if weights is not None:
@@ -96,6 +99,11 @@ def merge_models(models: Iterable[Model] | None, output: Path, *, method: str | 
             progress=tick, dry_run=dry_run, in_place_unsafe=in_place_unsafe)
 
 
+def _check_several(models: Iterable[Model]) -> None:
+    if is_one(models):
+        raise TypeError("models: expected several, found one")
+
+
 def _replay(models: tuple[Any, ...], output: Path, replay: Path, words: list[str],
             progress: Progress) -> ModelsMerged:
     """By the command, which hashes the models."""
@@ -115,6 +123,7 @@ def merge_of(result: Model, models: Iterable[Model], *, progress: Progress = Non
     sum leaves), "rounding" (of what rounding is expected to leave), "fits". Reads all data once.
 
     SafetensorError, OSError."""
+    _check_several(models)
     with watch(progress, "comparing") as tick:
         blocks, left_out = _core.merge_of((model(result), *map(model, models)), progress=tick)
     return {**blocks[-1], "blocks": blocks[:-1], "left_out": left_out}

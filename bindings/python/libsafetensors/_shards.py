@@ -253,8 +253,11 @@ def merge(sources: Model | Iterable[Model], output: Path, *, dry_run: bool = Fal
                         in_place_unsafe=in_place_unsafe, progress=progress, title="merging")
 
 
-def _patterns(given: str | Iterable[str] | None) -> list[str]:
+def _patterns(given: str | Iterable[str] | None, needed: str = "") -> list[str]:
+    """needed: the argument that chooses nothing if it is an empty list, and everything if it is None."""
     found = [] if given is None else [given] if isinstance(given, str) else list(given)
+    if not found and given is not None and needed:
+        raise ValueError("%s: expected patterns of names, found none" % needed)
     for one in found:
         if not isinstance(one, str):
             raise TypeError("expected patterns of names, found %s" % type(one).__name__)
@@ -312,7 +315,7 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
     if (output is None) != in_place:
         raise TypeError("expected an output or in_place=True, found %s"
                         % ("neither" if output is None else "both"))
-    keeps, drops = _patterns(keep), _patterns(drop)
+    keeps, drops = _patterns(keep, "keep"), _patterns(drop)
     if isinstance(source, Mapping) and (in_place or part is not None or prune):
         raise ValueError("expected a path with in_place, part or prune, found tensors")
     if part is not None or prune or in_place and not _is_one_file(source):
@@ -380,7 +383,7 @@ def rename(path: Model, names: Mapping[str, str] | Callable[[str], str] | None =
         raise TypeError("names: expected a mapping or a function, found %s" % type(names).__name__)
     if regex is not None and callable(names):
         raise TypeError("expected a mapping of names beside regex, found a function")
-    only, never = _patterns(match), _patterns(exclude)
+    only, never = _patterns(match, "match"), _patterns(exclude)
     fits, refused = _matcher(only), _matcher(never)
     table = names if isinstance(names, Mapping) else {}
     with ExitStack() as stack:
@@ -399,7 +402,7 @@ def rename(path: Model, names: Mapping[str, str] | Callable[[str], str] | None =
         if regex is not None:
             changes = _replaced(own, table, options(
                 regex=regex, strip_prefix=strip_prefix or None, add_prefix=add_prefix or None,
-                match=match, exclude=exclude))
+                match=only or None, exclude=never or None))
         for name in model.names() if regex is None else ():
             if (only and not fits(name)) or refused(name):
                 continue

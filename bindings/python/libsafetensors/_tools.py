@@ -181,7 +181,10 @@ def diff(a: Model, b: Model, *, atol: float | None = None, rtol: float | None = 
     ValueError for tolerances below 0, OSError."""
     with watch(progress, "comparing") as tick:
         if values or match is not None or exclude is not None:
-            from ._command import options
+            from ._command import listed, options
+            match = match if match is None else listed(match)
+            if match == []:
+                raise ValueError("match: expected patterns of names, found none")
             return _diff_by_command(a, b, options(
                 atol=atol, rtol=rtol, header=header, no_metadata=not metadata, values=values,
                 match=match, exclude=exclude), tick)

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, Optional, Union
 
 from . import _core
-from ._errors import near
+from ._dtypes import target_dtype
+from ._errors import check_seed, near
 from ._memory import is_one, model as model_of
 from ._output import keep_times
 from ._progress import watch
@@ -26,7 +27,6 @@ _RULES = ("sv_ratio", "sv_fro", "sv_cumulative", "error")
 _FORMATS = ("kohya", "peft", "comfy", "diffusers")
 _Rank = Union[int, Literal["exact"], None]
 _Rule = Optional[tuple[Literal["sv_ratio", "sv_fro", "sv_cumulative", "error"], float]]
-_Dtype = Literal["F32", "F16", "BF16", None]
 
 
 class Adapter(NamedTuple):
@@ -138,6 +138,7 @@ def merge(model: Model, adapters: _Adapters,
     rows = _rows_of(adapters)
     if dora not in ("exact", "comfy"):
         raise ValueError("expected \"exact\" or \"comfy\" for dora, found %r" % (dora,))
+    check_seed(stochastic, "stochastic")
     given = model_of(model)
     with keep_times(keep_mtime and not dry_run, [given], output), \
             watch(progress, "merging") as tick:
@@ -158,8 +159,10 @@ def _number_of(word: str | None, words: tuple[str, ...], what: str) -> int:
 
 
 def _factor(verb: int, rows: list[_Row], output: Path,
-            rank: _Rank, conv_rank: int | None, rule: _Rule, dtype: str | None, progress: Progress,
+            rank: _Rank, conv_rank: int | None, rule: _Rule, dtype: Any, progress: Progress,
             what: str, keep_mtime: bool, more: dict[str, Any]) -> LoraFactors:
+    if rule is not None and (isinstance(rule, str) or len(rule) != 2):
+        raise ValueError("expected a pair of a name and a number for rule, found %r" % (rule,))
     by, value = (0, 0.0) if rule is None else (_number_of(rule[0], _RULES, "rule"), float(rule[1]))
     if isinstance(rank, str):
         if rank != "exact" or rule is not None:
@@ -171,11 +174,12 @@ def _factor(verb: int, rows: list[_Row], output: Path,
     with keep_times(keep_mtime and not more["dry_run"], [row[0] for row in rows], output), \
             watch(progress, what) as tick:
         return _core.lora_factors(verb, rows, output, rank=rank or 0, conv_rank=conv_rank or 0,
-                                  rule=by, value=value, dtype=dtype, progress=tick, **more)
+                                  rule=by, value=value, progress=tick,
+                                  dtype=None if dtype is None else target_dtype(dtype), **more)
 
 
 def resize(path: Model, output: Path, *, rank: int | None = None, conv_rank: int | None = None,
-           rule: _Rule = None, kohya: bool = False, dtype: _Dtype = None, config: bytes | None = None,
+           rule: _Rule = None, kohya: bool = False, dtype: Any = None, config: bytes | None = None,
            dry_run: bool = False, overwrite: bool = False, keep_mtime: bool = False,
            in_place_unsafe: bool = False, sync: bool = True, threads: int = 0,
            progress: Progress = None) -> LoraFactors:
@@ -205,7 +209,7 @@ def resize(path: Model, output: Path, *, rank: int | None = None, conv_rank: int
 def stack(adapters: _Adapters, output: Path, *,
           rank: int | None = None, conv_rank: int | None = None, rule: _Rule = None,
           to: Literal["kohya", "peft", "comfy", "diffusers"] | None = None,
-          architecture: str | None = None, kohya: bool = False, dtype: _Dtype = None,
+          architecture: str | None = None, kohya: bool = False, dtype: Any = None,
           dry_run: bool = False, overwrite: bool = False, keep_mtime: bool = False,
           in_place_unsafe: bool = False, sync: bool = True, threads: int = 0,
           progress: Progress = None) -> LoraFactors:
@@ -227,7 +231,7 @@ def stack(adapters: _Adapters, output: Path, *,
 def extract(tuned: Model, base: Model, output: Path, *, rank: int | None = None,
             conv_rank: int | None = None, rule: _Rule = None, kohya: bool = False,
             to: Literal["kohya", "peft", "comfy"] | None = None, norms: bool = False,
-            min_diff: float = 0.0, clamp_quantile: float = 0.0, dtype: _Dtype = None,
+            min_diff: float = 0.0, clamp_quantile: float = 0.0, dtype: Any = None,
             ignore_unmatched: bool = False, dry_run: bool = False, overwrite: bool = False,
             keep_mtime: bool = False, in_place_unsafe: bool = False, sync: bool = True,
             threads: int = 0, progress: Progress = None) -> LoraFactors:
@@ -254,7 +258,7 @@ def extract(tuned: Model, base: Model, output: Path, *, rank: int | None = None,
 
 def simplify(path: Model, output: Path, *, rank: int | Literal["exact"] | None = None,
              conv_rank: int | None = None, rule: _Rule = None, model: Model | None = None,
-             kohya: bool = False, dtype: _Dtype = None, config: bytes | None = None,
+             kohya: bool = False, dtype: Any = None, config: bytes | None = None,
              ignore_unmatched: bool = False, dry_run: bool = False, overwrite: bool = False,
              keep_mtime: bool = False, in_place_unsafe: bool = False, sync: bool = True,
              threads: int = 0, progress: Progress = None) -> LoraFactors:

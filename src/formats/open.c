@@ -189,6 +189,11 @@ static sft_code open_input(sft_import *im, sft_import **out) {
     im->work.has_mutex = error == 0;
     if (error) return sfti_io_fail(im->err, SFT_OUT_OF_MEMORY, error, "create a mutex");
     sft_code code = read_input(im);
+    const char *root = im->options.root;
+    if (!code && root && *root && im->branches.count == 0) /* of a format that has none */
+        code = sfti_fail(im->err, SFT_FOREIGN_BRANCH,
+                         "expected a branch with tensors, found none at \"%.*s\"",
+                         SFTI_CLIP(sft_span_cstr(root), 200));
     if (!code) code = sfti_import_settle(im);
     if (code == SFT_OUT_OF_MEMORY && im->budget.is_full)
         code = sfti_fail(im->err, SFT_FOREIGN_TABLE, "expected a table of contents that needs at "

@@ -126,6 +126,7 @@ def test_slices_of_any_dimension(path, devices, index, device):
 def test_plans_that_are_refused(path):
     with safe_open(path, "pt") as f:
         for plan, error, text in (({}, SafetensorError, "prefetch plan selects no tensors"),
+                                  (["n01"], TypeError, "plan must be a mapping"),
                                   ({3: None}, TypeError, "plan keys must be tensor names"),
                                   ({"n01": "x"}, TypeError, "must be None or .*got str for n01"),
                                   ({"n01": [1, 2]}, TypeError, "must be None or"),

@@ -101,6 +101,9 @@ class ImportOptions(TypedDict, total=False):
 
 def _as(dtypes: Mapping[str, Any]) -> Any:
     """A function of name and dtype; of several patterns that match, the last counts."""
+    if not isinstance(dtypes, Mapping):
+        raise TypeError("as_: expected a mapping of names or patterns to dtypes, found %s"
+                        % type(dtypes).__name__)
     rows = [(pattern, dtype_name(dtype)) for pattern, dtype in dtypes.items()]
 
     def find(name: str, dtype: str) -> str | None:

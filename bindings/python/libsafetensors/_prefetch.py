@@ -28,6 +28,9 @@ def chosen_tensors(file: _core.File, plan: Mapping[str, Any] | None,
     SafetensorError."""
     if plan is None:
         return dict(file.items())
+    if not isinstance(plan, Mapping):
+        raise TypeError("prefetch plan must be a mapping of tensor names to None or slices, got %s"
+                        % type(plan).__name__)
     found: dict[str, _core.Tensor] = {}
     for name, index in plan.items():
         if not isinstance(name, str):

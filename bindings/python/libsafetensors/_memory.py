@@ -83,7 +83,7 @@ class _Bytes:
         self._lock = threading.Lock()
 
     def _copy(self, number: int) -> memoryview:
-        """Of a tensor that is not packed, or of a file."""
+        """Of a tensor that is not packed, or of a file: its elements may have been changed in memory."""
         with self._lock:
             found = self._packed.pop(number, None)
             if found is None:
@@ -108,6 +108,8 @@ class _Bytes:
             return (ctypes.c_char * (end - begin)).from_address(data[0] + begin)
         if strides is None and hasattr(data, "read_at"):
             return data.read_at(begin, end - begin)
+        if strides is None and not isinstance(data, _core.Tensor):
+            return data.reshape(-1).view("u1")[begin:end]  # an array of numpy
         return self._copy(number)[begin:end]
 
 

@@ -293,9 +293,8 @@ def _check_there(device: torch.device) -> None:
 
 def device_of(device: torch.device) -> Device | None:
     """How to load to a device of torch; None for those that only Tensor.to is known to reach."""
-    if device.type in ("cuda", "xpu", "mps"):
-        _check_there(device)
     if device.type == "cuda" and torch.version.hip is None:
+        _check_there(device)
         return CudaDevice(device)
     return None
 
@@ -600,4 +599,6 @@ def load_one(target: torch.device, tensor: _core.Tensor) -> torch.Tensor:
         return load_small(device, tensor)
     if device is not None and _core.is_local(tensor):
         return load(device, [tensor])[0]
+    if target.type in ("xpu", "mps"):
+        _check_there(target)
     return tensor.torch(copy=True).to(target)

@@ -580,7 +580,7 @@ def test_inference_from_a_file(spark, out):
 
 def test_a_folder_without_manifest(spark, out):
     saved(out, {"a": np.arange(3, dtype=np.float32)})
-    with pytest.raises(Exception, match="expected dataset_manifest.json in the folder.*"
+    with pytest.raises(Exception, match="(?s)expected dataset_manifest.json in the folder.*"
                                         "use_manifest=False"):
         read(spark, out, inferSchema=True).collect()
     rows = read(spark, out, use_manifest=False).collect()

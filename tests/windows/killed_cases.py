@@ -1,4 +1,5 @@
 """A process under wine is killed while it writes: what it leaves, and that it is recovered."""
+import glob
 import os
 import random
 import signal
@@ -11,6 +12,17 @@ from world import DIRECT, WINDOWS, Wrong, case, demand, held, hidden, read, scen
 SCALE = 4 << 20
 RUNS = 8  # of each command
 M = "m.safetensors"
+
+
+def is_open(folder):
+    """Whether a process has files of a folder open."""
+    for link in glob.iglob("/proc/[0-9]*/fd/*"):
+        try:
+            if os.readlink(link).startswith(folder + "/"):
+                return True
+        except OSError:  # closed, or ended
+            continue
+    return False
 
 
 def killed_at(scene, seconds):
@@ -26,7 +38,9 @@ def killed_at(scene, seconds):
         time.sleep(seconds)
         child.send_signal(signal.SIGKILL)
         status = child.wait(scenes.LIMIT)
-    time.sleep(0.05)  # wine's server closes its files
+    late = time.monotonic() + scenes.LIMIT
+    while is_open(folder) and time.monotonic() < late:  # wine's server closes its files
+        time.sleep(0.05)
     return folder, status
 
 

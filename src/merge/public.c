@@ -146,7 +146,7 @@ sft_code sft_merge_add(sft_merge *m, const sft_set *model, const char *name, con
     }
     if (!code)
         code = sfti_merge_name(name ? sft_span_cstr(name)
-                                    : sfti_merge_called(index ? index : path ? path : ""),
+                                    : sfti_merge_called(index ? index : path ? path : "memory"),
                                names, i, &m->arena, &called, err);
     called.data = code ? NULL : sfti_arena_copy(&m->arena, called.data, called.len);
     if (!code && !called.data) code = sfti_fail_memory(err, called.len);

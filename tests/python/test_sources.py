@@ -2,6 +2,7 @@
 same bytes; and what they refuse, by an exception of the right kind, before anything is written."""
 import io
 import os
+import time
 
 import numpy as np
 import pytest
@@ -120,6 +121,44 @@ class Raises:
         if self._left < 0:
             raise KeyError("mine")
         return self._data[offset:offset + length]
+
+
+def test_a_source_that_raises_while_another_is_slow(path):
+    class Slow(Raises):
+        def read_at(self, offset, length):
+            time.sleep(0.12)
+            return super().read_at(offset, length)
+    for count, first in ((2, 0), (2, 1), (3, 0), (3, 1)):
+        models = [Raises(path, count), Slow(path, 99)]
+        with pytest.raises((KeyError, OSError), match="mine"):  # of another thread: with its text
+            st.merge_models(models[::-1] if first else models, path.parent / "out", threads=2,
+                            progress=lambda done, total: None)
+    assert os.listdir(path.parent) == ["m.safetensors"]
+
+
+def test_subclasses_of_arrays(tmp_path):
+    array = np.arange(500_000, dtype="f4").reshape(1000, 500)
+    for one in (np.asmatrix(array), np.ma.masked_array(array, mask=array < 0)):
+        assert st.diff({"x": one}, {"x": array})["same"]
+
+
+def test_memory_that_was_resized():
+    torch, ml_dtypes = pytest.importorskip("torch"), pytest.importorskip("ml_dtypes")
+    from libsafetensors import _memory
+    tensor, array = torch.ones(1 << 20), np.ones(1 << 20, ml_dtypes.bfloat16)
+    made = _memory._Bytes({"a": tensor, "b": array})
+    tensor.untyped_storage().resize_(0)
+    array.resize(3, refcheck=False)
+    for offset in made._begins[:2]:
+        with pytest.raises(ValueError, match="its memory was resized"):
+            made.read_at(offset, 10)
+
+
+def test_a_model_in_memory_has_a_name_where_it_is_merged(path):
+    st.merge_models([load_file(path), io.BytesIO(path.read_bytes())], path.parent / "out")
+    assert st.open(path.parent / "out").metadata()["modelspec.merged_from"] == "memory, memory (2)"
+    st.merge(bytearray(path.read_bytes()), path.parent / "out", overwrite=True)
+    assert st.diff(path, path.parent / "out")["same"]
 
 
 @pytest.mark.parametrize("count", [0, 2])

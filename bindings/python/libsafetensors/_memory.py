@@ -33,12 +33,19 @@ def rows_of(tensors: Iterable[tuple[str, Any]], kept: list[Any]) -> list[tuple[A
         else:
             import numpy as np
             from .numpy import _row
-            if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__array__"):
-                value = np.asarray(value)
+            if hasattr(value, "__array__"):
+                value = np.asarray(value)  # without subclasses, which may slice otherwise
             row = _row(name, value)
             kept.append(row[5])
             rows.append(row[:5])
     return rows
+
+
+def _place(owner: Any) -> tuple[int, int]:
+    """Where a tensor of torch or an array of numpy has its elements: address and bytes."""
+    if hasattr(owner, "data_ptr"):
+        return owner.data_ptr(), owner.nbytes
+    return owner.__array_interface__["data"][0], owner.nbytes
 
 
 class _Enough(Exception):
@@ -72,8 +79,11 @@ class _Bytes:
     """The bytes of a file of tensors, which are taken from them as they are asked for."""
 
     def __init__(self, tensors: Mapping[str, Any]) -> None:
-        self._kept: list[Any] = []
-        self._rows = rows_of(tensors.items(), self._kept)
+        self._kept: list[list[Any]] = []  # of each row; the last owns what the row names
+        self._rows: list[tuple[Any, ...]] = []
+        for item in tensors.items():
+            self._kept.append([])
+            self._rows += rows_of([item], self._kept[-1])
         metadata = getattr(tensors, "metadata", None)
         text = header_of(self._rows, metadata() if callable(metadata) else None)
         self._head = len(text).to_bytes(8, "little") + text
@@ -104,6 +114,9 @@ class _Bytes:
         begin, end = offset - self._begins[number], self._begins[number + 1] - self._begins[number]
         end = min(end, begin + length)
         data, strides = self._rows[number][3:]
+        if isinstance(data, tuple) and _place(self._kept[number][-1]) != data:
+            raise ValueError("tensor \"%s\": its memory was resized while it was read"
+                             % self._rows[number][0])
         if strides is None and isinstance(data, tuple):
             return (ctypes.c_char * (end - begin)).from_address(data[0] + begin)
         if strides is None and hasattr(data, "read_at"):
@@ -115,8 +128,8 @@ class _Bytes:
 
 def is_one(source: Any) -> bool:
     """Whether it is one model, and not several to iterate over."""
-    return (isinstance(source, (str, bytes, os.PathLike, Mapping)) or hasattr(source, "read")
-            or hasattr(source, "read_at"))
+    return (isinstance(source, (str, bytes, bytearray, memoryview, os.PathLike, Mapping))
+            or hasattr(source, "read") or hasattr(source, "read_at"))
 
 
 def model(source: Model) -> Any:

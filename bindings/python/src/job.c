@@ -30,7 +30,7 @@ static bool tick(void *ctx, uint64_t done, uint64_t total) {
     if (!ends && now < job->next && now > job->next - 2 * check_interval) return true;
     job->next = now + check_interval;
     PyGILState_STATE gil = PyGILState_Ensure();
-    int rc = PyErr_CheckSignals();
+    int rc = PyErr_Occurred() ? -1 : PyErr_CheckSignals(); /* of a source that was read here */
     if (rc == 0 && job->progress) rc = call_progress(job);
     job->reported = true;
     PyGILState_Release(gil);

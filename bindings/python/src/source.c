@@ -63,6 +63,20 @@ static int read_all(object_source *source, uint64_t offset, char *into, size_t l
     return 0;
 }
 
+/* Leaves the exception set, which the caller's thread raises; one of another thread ends with it,
+ * and err alone tells. */
+static void note_exception(sft_error *err) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *text = PyUnicode_FromFormat("the source raised %R", value);
+    const char *utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    (void)sft_error_set(err, SFT_IO_READ, 0, utf8 ? utf8 : "the source raised an exception");
+    PyErr_Clear();
+    Py_XDECREF(text);
+    PyErr_Restore(type, value, trace);
+}
+
 static sft_code object_read_at(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                                sft_error *err) {
     object_source *source = ctx;
@@ -70,10 +84,10 @@ static sft_code object_read_at(void *ctx, uint64_t offset, void *into, size_t le
     if (source->lock) PyThread_acquire_lock(source->lock, WAIT_LOCK);
     PyGILState_STATE gil = PyGILState_Ensure();
     int rc = PyErr_Occurred() ? -1 : read_all(source, offset, into, len, got);
+    if (rc < 0) note_exception(err);
     PyGILState_Release(gil);
     if (source->lock) PyThread_release_lock(source->lock);
-    if (rc == 0) return SFT_OK;
-    return sft_error_set(err, SFT_IO_READ, 0, "the source raised an exception");
+    return rc == 0 ? SFT_OK : SFT_IO_READ;
 }
 
 static void object_close(void *ctx) {

@@ -49,8 +49,7 @@ TARGETS = {
     "msan": ("msan", "build/msan", "all tests fuzzers", {"MSAN_OPTIONS": "allocator_may_return_null=1"}),
     "tsan": ("tsan", "build/tsan", "all tests", {"TSAN_OPTIONS": "halt_on_error=1"}),
     "kill": ("release", "build", "all", {}),
-    "coverage": ("coverage", "build/coverage", "all tests examples fuzzers",
-                 {"FAULTS_EVERY": "7"}),
+    "coverage": ("coverage", "build/coverage", "all tests examples fuzzers", {}),
     "m32": ("m32", "build/m32", "all tests fuzzers", {}),
     "s390x": ("s390x", "build/s390x", "all tests fuzzers", {"SFT_EMULATE": QEMU}),
     "aarch64": ("aarch64", "build/aarch64", "all tests fuzzers", {

@@ -220,8 +220,7 @@ SUITES = [
     ("remote-sign", "test", 600, [VENV, "tests/remote/sign_cases.py"], VENV),
     ("remote-s3", "test", 600, [VENV, "tests/remote/s3_cases.py"], VENV),
     ("remote-names", "test", 600, [VENV, "tests/remote/hub_names_cases.py"], VENV),
-    # no coverage: confined, a command may not write what it counted
-    ("import-hostile", "test", 600, [PY, "tests/import/hostile.py"],
+    ("import-hostile", "test coverage", 600, [PY, "tests/import/hostile.py"],
      "tests/import/hostile.py"),
     ("readers", "test", 600, [VENV, "tests/differential/run.py", "--count", "1000"], VENV),
     ("readers-long", "long", 3600, [VENV, "tests/differential/run.py", "--count", "100000"], VENV),

@@ -21,8 +21,9 @@ def records(build):
     data = glob.glob(os.path.join(build, "**", "*.gcda"), recursive=True)
     for at in range(0, len(data), 40):
         done = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities",
-                               *data[at:at + 40]], stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, cwd=ROOT, check=True)
+                               *data[at:at + 40]], capture_output=True, cwd=ROOT, check=False)
+        if done.returncode:  # of a program that was killed while it wrote one
+            sys.exit(done.stderr.decode("utf-8", "replace")[-2000:])
         for line in done.stdout.splitlines():
             if line.strip():
                 yield from json.loads(line)["files"]

@@ -246,8 +246,7 @@ def extract(tuned: Model, base: Model, output: Path, *, rank: int | None = None,
 
     SafetensorError: a layer that base lacks. TypeError names a quantised tensor. ValueError, FileExistsError,
     OSError as of resize. Nothing is written then."""
-    rows: list[_Row] = [(model_of(tuned), 1.0, None, None),
-                                                                (model_of(base), 1.0, None, None)]
+    rows: list[_Row] = [(model_of(one), 1.0, None, None) for one in (tuned, base)]
     return _factor(_EXTRACT, rows, output, rank, conv_rank, rule, dtype, progress, "extracting",
                    keep_mtime, dict(
                        kohya=kohya, names=_number_of(to, _FORMATS[:3], "to"), norms=norms,

@@ -13,6 +13,7 @@
 #include "support/where.h"
 #include "support/words.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -392,6 +393,13 @@ static void each_find(void *ctx, cli_model *model) {
 
 /* ── The command ── */
 
+/* What cannot be looked at is there: to open it says why. */
+static bool is_there(const char *path) {
+    os_info info;
+    int error = sfti_os_info_path(path, true, &info);
+    return error != ENOENT && error != ENAMETOOLONG && error != EINVAL;
+}
+
 static sft_code read_find(find_run *run, char **operands, size_t count, sft_error *err) {
     cli *c = run->c;
     if (c->set.all && !c->set.fits)
@@ -399,10 +407,9 @@ static sft_code read_find(find_run *run, char **operands, size_t count, sft_erro
     sft_code code = cli_where_read(c, &run->where, err);
     if (code) return code;
     /* with --where and --fits a first operand that is a path is no word */
-    os_info info;
     bool word = (c->set.where.count == 0 && !c->set.fits)
                 || (strcmp(operands[0], "-") != 0 && !cli_is_url(operands[0])
-                    && sfti_os_info_path(operands[0], true, &info) != 0);
+                    && !is_there(operands[0]));
     if (word) run->word = stem_of(sft_span_cstr(operands[0]));
     run->is_hex = run->word.len >= HEX_LEAST;
     for (size_t i = 0; i < run->word.len; i++)

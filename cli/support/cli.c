@@ -144,7 +144,7 @@ void cli_refuse(cli *c, const char *path, const sft_error *err) {
 }
 
 void cli_fail_usage(cli *c, const sft_error *err) {
-    c->no_results = true;
+    c->no_results = err->code != SFT_OUT_OF_MEMORY;
     cli_complain(c, c->command ? c->command->name : NULL, err);
 }
 

@@ -179,7 +179,9 @@ sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err) 
     sft_code code = sft_sink_path(out->path, &out->options, sink, err);
     if (code == SFT_BAD_ARGUMENT && cli_ends_with(sft_span_cstr(out->path), "/"))
         cli_hint(err, CLI_HINT_ONE_FILE);
-    if (!code) code = sft_sink_limit_mode(sink, out->c->read_mode, err);
+    if (code) return code;
+    code = sft_sink_limit_mode(sink, out->c->read_mode, err);
+    if (code) sft_sink_abandon(sink);
     return code;
 }
 

@@ -341,6 +341,14 @@ def test_convert(tmp_path):
     with pytest.raises(FileExistsError):
         lora.convert(kohya, peft, "peft", architecture="flux.1")
     assert not peft.exists()
+    beside.unlink()
+
+    def comes(done, total):
+        beside.write_text("another's")
+
+    with pytest.raises(FileExistsError):  # at the end: neither of the two is left
+        lora.convert(kohya, peft, "peft", architecture="flux.1", progress=comes)
+    assert not peft.exists() and beside.read_text() == "another's"
     with pytest.raises(ValueError, match="architecture"):
         lora.convert(kohya, out, "comfy", architecture="no such", overwrite=True)
     with pytest.raises(SafetensorError, match="tells its model"):

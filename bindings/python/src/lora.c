@@ -1,4 +1,5 @@
 /* What adapters hold, merging them into models, other ranks and names. Tests: test_lora.py. */
+#include "host.h"
 #include "specs.h"
 
 #include "safetensors_adapter.h"
@@ -12,15 +13,14 @@
 
 #define CONFIG_MOST ((uint64_t)4 << 20)
 
-/* Where a file lies, as a copy; NULL: not to be told. */
-static char *folder_of(const char *path) {
-    size_t len = strlen(path);
-    char *folder = malloc(len + 2);
-    if (!folder) return NULL;
-    while (len > 0 && path[len - 1] != '/' && path[len - 1] != '\\') len--;
-    memcpy(folder, len ? path : ".", len ? len : 1);
-    folder[len ? len : 1] = '\0';
-    return folder;
+#define CONFIG_NAME "adapter_config.json"
+
+/* A name in the folder of a path; free() it. NULL: no memory. */
+static char *beside(const char *path, const char *name) {
+    size_t len = (size_t)(pysft_host_base_name(path) - path), size = strlen(name) + 1;
+    char *whole = malloc(len + size);
+    if (whole) snprintf(whole, len + size, "%.*s%s", (int)len, path, name);
+    return whole;
 }
 
 /* No GIL. SFT_NOT_FOUND: there is none. */
@@ -47,29 +47,25 @@ static int find_config(pysft_state *state, const pysft_store *store, sft_span *c
     const char *path = sft_set_index_path(set) ? sft_set_index_path(set)
                                                : sft_set_shard_path(set, 0);
     if (config->data || !files || !path) return 0;
-    char *folder = folder_of(path);
-    size_t len = folder ? strlen(folder) : 0, room = len + sizeof "adapter_config.json";
-    char *beside = folder ? malloc(room) : NULL;
+    char *found = beside(path, CONFIG_NAME);
     sft_error err = SFT_ERROR_INIT;
     sft_code code = SFT_OK;
-    int rc = beside ? 0 : pysft_no_memory();
-    if (beside && strncmp(path + len, "adapter_model", 13) == 0) {
-        snprintf(beside, room, "%sadapter_config.json", folder);
+    int rc = found ? 0 : pysft_no_memory();
+    if (found && strncmp(pysft_host_base_name(path), "adapter_model", 13) == 0) {
         Py_BEGIN_ALLOW_THREADS
-        code = read_config(beside, files, held, &err);
+        code = read_config(found, files, held, &err);
         Py_END_ALLOW_THREADS
         if (code == SFT_FILE_TOO_LARGE) {
             PyErr_SetString(PyExc_ValueError, "expected an adapter_config.json of at most 4 MiB, "
                                               "found a larger one");
             rc = -1;
         } else if (code && code != SFT_NOT_FOUND) {
-            rc = pysft_fail(state, &err, beside);
+            rc = pysft_fail(state, &err, found);
         } else if (!code) {
             *config = (sft_span){ (const char *)held->data, held->len };
         }
     }
-    free(beside);
-    free(folder);
+    free(found);
     return rc < 0 ? -1 : 0;
 }
 
@@ -448,12 +444,11 @@ static PyObject *lora_factors(PyObject *module, PyObject *args, PyObject *kwargs
               && take_adapters(call.state, held, verb != SFT_ADAPTER_EXTRACT, &call.inputs,
                                &call.count);
     if (ready) {
-        char *folder = folder_of(call.output.text);
+        o->scratch = beside(call.output.text, ".");
         for (size_t k = 0; k < call.count; k++)
             share_mode(&call.path, pysft_store_set(call.inputs[k].store), call.output.text);
-        o->scratch = folder;
         done = run_factors(&call, progress);
-        free(folder);
+        free((char *)o->scratch);
     }
     end_inputs(call.inputs, most);
     pysft_path_free(&call.output);
@@ -489,21 +484,19 @@ typedef struct conversion_call {
     pysft_path output;
     sft_path_options path;
     bool dry_run;
+    bool alone; /* set: the output is there, new, and its adapter_config.json is not */
 } conversion_call;
 
 /* adapter_config.json appears beside the output when that is there. No GIL. */
-static sft_code save_converted(const conversion_call *call,
+static sft_code save_converted(conversion_call *call,
                                const sft_adapter_conversion *conversion, const sft_job *job,
                                sft_error *err) {
     sft_span text = sft_adapter_conversion_config(conversion);
     sft_sink config, sink;
     sft_code code = SFT_OK;
-    char *folder = text.len ? folder_of(call->output.text) : NULL;
-    size_t room = folder ? strlen(folder) + sizeof "/adapter_config.json" : 0;
-    char *path = folder ? malloc(room) : NULL;
+    char *path = text.len ? beside(call->output.text, CONFIG_NAME) : NULL;
     bool begun = false;
     if (path) {
-        snprintf(path, room, "%s/adapter_config.json", folder);
         code = sft_sink_path(path, &call->path, &config, err);
         begun = !code;
         if (!code) code = sft_sink_write(&config, 0, text.data, text.len, err);
@@ -512,10 +505,11 @@ static sft_code save_converted(const conversion_call *call,
     }
     if (!code) code = sft_sink_path(call->output.text, &call->path, &sink, err);
     if (!code) code = sft_adapter_conversion_save(conversion, sink, job, err);
-    if (begun && !code) code = sft_sink_finish(&config, err);
+    bool written = begun && !code;
+    if (written) code = sft_sink_finish(&config, err);
     else if (begun) sft_sink_abandon(&config);
+    call->alone = written && code && call->path.no_clobber;
     free(path);
-    free(folder);
     return code;
 }
 
@@ -534,6 +528,13 @@ static PyObject *run_conversion(conversion_call *call, PyObject *progress) {
         job.code = save_converted(call, conversion, &job.job, &job.err);
     Py_END_ALLOW_THREADS
     const char *about = read ? call->output.text : pysft_store_path(call->adapter);
+    if (call->alone) {
+        PyObject *path = PyUnicode_DecodeFSDefault(call->output.text);
+        PyObject *gone = pysft_import_call("os", "unlink", path);
+        if (!gone) PyErr_Clear();
+        Py_XDECREF(gone);
+        Py_XDECREF(path);
+    }
     if (pysft_job_done(&job, call->state, about) == 0) done = conversion_dict(conversion);
     sft_adapter_conversion_free(conversion);
     return done;

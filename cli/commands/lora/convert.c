@@ -83,15 +83,18 @@ static void put_converted(void *ctx, sfti_json_writer *w) {
     sfti_json_put_uint(w, "unmatched", sft_adapter_conversion_unmatched(run->conversion));
 }
 
-/* adapter_config.json beside OUT: it appears when OUT is there, and is not OUT's without it. */
-static sft_code open_config(lora_conversion *run, const char *path, sft_sink *sink,
+/* adapter_config.json beside OUT: it appears when OUT is there, and is not OUT's without it. No
+ * more people may read it than the adapter. */
+static sft_code open_config(lora_conversion *run, const cli_output *out, sft_sink *sink,
                             sft_error *err) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     sft_span text = sft_adapter_conversion_config(run->conversion);
     os_info there;
-    char *config = cli_join_path(&run->parts.arena, cli_folder_of(path), "adapter_config.json");
+    char *config = cli_join_path(&run->parts.arena, cli_folder_of(out->path),
+                                 "adapter_config.json");
     if (!config) return sfti_fail_memory(err, 1);
     run->blame = config;
+    options.mode = out->options.mode;
     options.no_sync = run->c->set.no_sync != 0;
     options.no_clobber = !run->c->set.force;
     if (options.no_clobber && !sfti_os_info_path(config, false, &there))
@@ -139,8 +142,9 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
                                "another");
     sft_sink config = { 0 };
     bool has_config = peft && !c->set.dry_run;
-    if (has_config) code = open_config(run, out.path, &config, err);
+    if (has_config) code = open_config(run, &out, &config, err);
     if (code) return code;
+    const char *beside = run->blame;
     cli_parts *p = &run->parts;
     size_t count;
     const sft_part *parts = sft_adapter_conversion_parts(run->conversion, &count);
@@ -153,7 +157,12 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
     p->untold = true;
     run->blame = out.path;
     if (!code) code = cli_output_parts(&out, c, p, err);
+    bool written = has_config && !code;
     if (has_config) code = sfti_sink_end(&config, code, err);
+    if (written && code) {
+        run->blame = beside;
+        if (out.options.no_clobber) (void)sfti_os_unlink(out.path); /* ours alone */
+    }
     if (code) return code;
     cli_say_parts(c, p, out.path,
                   (cli_written){ .input = run->adapter.path, .dtype = SFT_DTYPE_COUNT,

@@ -203,9 +203,11 @@ conformance: build
 	@cmake --build --preset release --target verdict
 	@tools/python.sh tests/conformance/run.py
 
-coverage: setup-build setup-test
+coverage: python setup-test
 	@status=0; tools/python.sh tests/run.py coverage || status=1; \
-	tools/python.sh tools/coverage.py build/coverage || status=1; exit $$status
+	tools/coverage_python.sh || status=1; \
+	tools/python.sh tools/coverage.py build/coverage build/coverage-python || status=1; \
+	exit $$status
 
 writers: python
 	@SFT_WRITERS_S=60 build/venv/bin/python -m pytest -q tests/python/test_dataset_writers.py

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Lines and branches that the tests reached, per folder, from the .gcda files of a
-coverage build. usage: tools/coverage.py BUILD [--missing PATH-PART]
+coverage build, or of several. usage: tools/coverage.py BUILD... [--missing PATH-PART]
 
 Fails below the project's floors: 95 % of lines and 90 % of branches of the library, and
 of library and command together; every branch in src/core/format. A branch marked by gcov as
@@ -17,8 +17,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FLOORS = {"": (95.0, 90.0), "src": (95.0, 90.0), "src/core/format": (95.0, 100.0)}
 
 
-def records(build):
-    data = glob.glob(os.path.join(build, "**", "*.gcda"), recursive=True)
+def records(builds):
+    data = [path for build in builds
+            for path in glob.glob(os.path.join(ROOT, build, "**", "*.gcda"), recursive=True)]
     for at in range(0, len(data), 40):
         done = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities",
                                *data[at:at + 40]], capture_output=True, cwd=ROOT, check=False)
@@ -29,10 +30,10 @@ def records(build):
                 yield from json.loads(line)["files"]
 
 
-def collect(build):
+def collect(builds):
     """path -> (line -> count, (line, n) -> count): the best over all objects."""
     lines, branches = defaultdict(lambda: defaultdict(int)), defaultdict(lambda: defaultdict(int))
-    for file in records(build):
+    for file in records(builds):
         path = os.path.relpath(os.path.join(ROOT, file["file"]), ROOT)
         if not path.startswith(("src/", "cli/")):
             continue
@@ -60,7 +61,8 @@ def share(counts):
 
 
 def main():
-    lines, branches = collect(os.path.join(ROOT, sys.argv[1]))
+    end = sys.argv.index("--missing") if "--missing" in sys.argv else len(sys.argv)
+    lines, branches = collect(sys.argv[1:end])
     if not lines:
         print("coverage: no .gcda files; run the tests of a coverage build first")
         return 1

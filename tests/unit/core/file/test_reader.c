@@ -442,6 +442,9 @@ static void indexes(void **state) {
             const sft_tensor *t = sft_file_tensor_at(file, i);
             assert_int_equal(sft_file_tensor_index(file, t), i);
             assert_int_equal(sft_file_tensor_index(other, t), SIZE_MAX);
+            sft_tensor renamed = *t;
+            renamed.name = sft_span_cstr("of no file");
+            assert_int_equal(sft_file_tensor_index(file, &renamed), SIZE_MAX);
             assert_int_equal(sft_tensor_bytes(t), t->end - t->begin);
             assert_int_equal(sft_tensor_elements(t) * sft_dtype_describe(t->dtype)->bits,
                              8 * sft_tensor_bytes(t));

@@ -63,6 +63,25 @@ static void a_good_file(void **state) {
     free_file(&f);
 }
 
+/* Entries of another shape are errors; what they would say is told by its place. */
+static void entries_as_lists(void **state) {
+    (void)state;
+    test_file f = make_file("{\"a\":[\"U8\",[2],[0,2]],\"b\":[\"U8\"],\"c\":[],\"d\":[7,{}",
+                            NULL, 2);
+    sft_scan *scan = scan_of(&f);
+    assert_int_equal(sft_scan_error(scan)->code, SFT_ENTRY_NOT_OBJECT);
+    const sft_scan_entry whole = sft_scan_entry_at(scan, 0), one = sft_scan_entry_at(scan, 1);
+    assert_memory_equal(whole.dtype.data, "\"U8\"", 4);
+    assert_memory_equal(whole.shape.data, "[2]", 3);
+    assert_memory_equal(whole.offsets.data, "[0,2]", 5);
+    assert_memory_equal(one.dtype.data, "\"U8\"", 4);
+    assert_null(one.shape.data);
+    assert_null(one.offsets.data);
+    assert_null(sft_scan_entry_at(scan, 2).dtype.data);
+    sft_scan_close(scan);
+    free_file(&f);
+}
+
 static void every_finding(void **state) {
     (void)state;
     test_file f = make_file("{" ENTRY("a", "U9", "2", "0", "2") "," ENTRY("b", "U8", "3", "2", "4")
@@ -462,6 +481,7 @@ static void every_allocation_of_a_scan_fails(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_file),
+        cmocka_unit_test(entries_as_lists),
         cmocka_unit_test(every_finding), cmocka_unit_test(second_metadata),
         cmocka_unit_test(findings_are_bounded),
         cmocka_unit_test(verdicts_equal_opening),

@@ -235,8 +235,8 @@ wine = [smoke_wine]
 
 # ── The source package ──
 
-NEEDED = {"bindings", "cli", "cmake", "include", "page", "src", "CHANGELOG.md", "CMakeLists.txt",
-          "LICENSE", "PKG-INFO", "pyproject.toml"}
+NEEDED = {"bindings", "cli", "cmake", "data", "include", "page", "src", "CHANGELOG.md",
+          "CMakeLists.txt", "LICENSE", "PKG-INFO", "pyproject.toml"}
 
 
 @in_folder

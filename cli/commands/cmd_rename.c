@@ -166,6 +166,7 @@ static sft_code rename_set(cli *c, const char *index, const sft_set *set, const 
         code = rename_to_folder(&r, c->set.output, err);
     else if (!code)
         code = rename_here(&r, &changed, err);
+    if (c->set.output && cli_output_failed(code)) c->blame = c->set.output;
     if (!code) {
         for (size_t i = 0; i < sft_set_shard_count(set); i++)
             if (is_touched(&r, i))

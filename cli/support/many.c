@@ -22,6 +22,7 @@ typedef struct many {
     size_t count;
     const char **outputs; /* of each; NULL without -o */
     const char *folder;   /* of -o, or NULL */
+    bool made;            /* the folder is new */
 } many;
 
 static bool is_folder(const cli *c, const char *path) {
@@ -116,10 +117,11 @@ static sft_code name_outputs(many *m, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code make_folder(const many *m, sft_error *err) {
+static sft_code make_folder(many *m, sft_error *err) {
     os_info info;
     if (m->c->set.dry_run || sfti_os_info_path(m->folder, true, &info) == 0) return SFT_OK;
     int error = sfti_os_make_folder(m->folder, 0777);
+    m->made = !error;
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder") : SFT_OK;
 }
 
@@ -183,6 +185,7 @@ static void each_of_many(many *m, char **operands, size_t count, cli_write_fn ea
 void cli_write_each(cli *c, char **operands, size_t count, cli_write_fn each, void *ctx) {
     sft_error err = SFT_ERROR_INIT;
     const char *output = c->set.output;
+    size_t well = c->changed + c->unchanged;
     many m = { .c = c, .arena.alloc = c->alloc };
     sft_code code = SFT_OK;
     bool several = count > 1 || c->set.recursive;
@@ -202,6 +205,7 @@ void cli_write_each(cli *c, char **operands, size_t count, cli_write_fn each, vo
     } else {
         each(c, operands[0], ctx);
     }
+    if (m.made && c->changed + c->unchanged == well) (void)sfti_os_remove_folder(m.folder);
     c->set.output = output;
     sfti_arena_free(&m.arena);
 }

@@ -185,6 +185,13 @@ sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err) 
     return code;
 }
 
+bool cli_output_failed(sft_code code) {
+    bool reads = code == SFT_IO_READ || code == SFT_IO_SHRUNK || code == SFT_IO_MAP
+              || cli_is_remote_error(code);
+    return code == SFT_EXISTS || code == SFT_IS_LINK
+        || (sft_code_describe(code)->cls == SFT_CLASS_IO && !reads);
+}
+
 sft_code cli_output_parts(const cli_output *out, cli *c, cli_parts *parts, sft_error *err) {
     cli_progress progress;
     sft_sink sink;

@@ -44,6 +44,8 @@ bool cli_output_is_stream(const cli *c);
 sft_code cli_output_no_stream(const cli *c, sft_error *err);
 /* The sink; nothing is there until it is finished, unless it is a stream. */
 sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err);
+/* Whether a failure, once all inputs are open, is about the output. */
+bool cli_output_failed(sft_code code);
 
 /* Write parts there, with progress, and say so; with --dry-run only that. */
 sft_code cli_output_parts(const cli_output *out, cli *c, cli_parts *parts, sft_error *err);

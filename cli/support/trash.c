@@ -38,9 +38,11 @@ static bool is_own_folder(const char *path) {
         && info.owner == sfti_os_user();
 }
 
-static bool make_own(const char *path) {
+/* EPERM: there is another's, or no folder. */
+static int make_own(const char *path) {
     int error = sfti_os_make_folder(path, 0700);
-    return (!error || error == EEXIST) && is_own_folder(path);
+    if (error && error != EEXIST) return error;
+    return is_own_folder(path) ? 0 : EPERM;
 }
 
 static uint64_t device_of(const char *path) {
@@ -68,11 +70,11 @@ static bool home_folder(char *folder, uint64_t device) {
 }
 
 /* The trash at the top of the file system that a path is on. */
-static bool top_folder(trash *t, const char *path, uint64_t device) {
+static int top_folder(trash *t, const char *path, uint64_t device) {
     os_info info;
     char top[PATH_SIZE];
     sft_span above = sfti_path_above(sft_span_cstr(path));
-    if (above.len >= PATH_SIZE - 64) return false;
+    if (above.len >= PATH_SIZE - 64) return ENAMETOOLONG;
     memcpy(top, above.data, above.len);
     top[above.len] = '\0';
     for (;;) {
@@ -92,7 +94,7 @@ static bool top_folder(trash *t, const char *path, uint64_t device) {
         && info.mode & OS_MODE_STICKY) {
         snprintf(t->folder, PATH_SIZE, "%.*s/.Trash/%u", (int)t->top, top,
                  (unsigned)sfti_os_user());
-        if (make_own(t->folder)) return true;
+        if (!make_own(t->folder)) return 0;
     }
     snprintf(t->folder, PATH_SIZE, "%.*s/.Trash-%u", (int)t->top, top, (unsigned)sfti_os_user());
     return make_own(t->folder);
@@ -100,15 +102,19 @@ static bool top_folder(trash *t, const char *path, uint64_t device) {
 
 static sft_code find_folder(trash *t, const char *path, sft_error *err) {
     uint64_t device = device_of(path);
-    bool found = home_folder(t->folder, device) || top_folder(t, path, device);
+    int error = home_folder(t->folder, device) ? 0 : top_folder(t, path, device);
     size_t len = strlen(t->folder);
     static const char *const parts[] = { "/files", "/info" };
-    for (size_t i = 0; found && i < 2; i++) {
+    for (size_t i = 0; !error && i < 2; i++) {
         snprintf(t->folder + len, PATH_SIZE - len, "%s", parts[i]);
-        found = make_own(t->folder);
+        error = make_own(t->folder);
         t->folder[len] = '\0';
     }
-    if (found) return SFT_OK;
+    if (!error) return SFT_OK;
+    bool none = error == EPERM || error == EACCES || error == ENOENT || error == ENOSYS
+             || error == EOPNOTSUPP;
+    if (!none)
+        return sfti_io_fail(err, SFT_IO_PUBLISH, error, "make a trash on this file system");
     return cli_fail_hint(err, SFT_IO_PUBLISH, CLI_HINT_NO_TRASH,
                          "expected a trash on this file system, found none that is yours");
 }

@@ -309,7 +309,8 @@ static bool factor_step(sfti_workers *w, size_t thread, uint64_t *done, sft_erro
     if (err->code && err->tensor_len == SFT_NO_TENSOR) sfti_error_tensor(err, layer->told.name);
     if (err->code) {
         sfti_workers_lock(w);
-        if (!w->error.code) f->blames = layer->blames;
+        bool stores = err->code == SFT_IO_WRITE; /* of no input */
+        if (!w->error.code) f->blames = stores ? SIZE_MAX : layer->blames;
         sfti_workers_unlock(w);
     }
     *done = layer->up_shape[0] * layer->down_shape[1];
@@ -343,7 +344,7 @@ sft_code sft_adapter_factors_compute(sft_adapter_factors *f, const sft_job *job,
     if (!code && !any)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected layers with a change, found none "
                          "among %zu", f->count);
-    if (code && f->blames == SIZE_MAX && f->input_count == 1) f->blames = 0;
+    if (code && code != SFT_IO_WRITE && f->blames == SIZE_MAX && f->input_count == 1) f->blames = 0;
     if (!code) code = sfti_factored_finish(f, err);
     f->computed = !code;
     return sfti_lora_told(code, err);

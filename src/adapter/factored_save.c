@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "os/io.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +36,8 @@ sft_code sfti_factored_store(sft_adapter_factors *f, uint64_t at, const void *by
     while (len > 0) {
         size_t put = 0;
         int error = sfti_os_pwrite(f->fd, from, (size_t)len, at, &put);
-        if (error || put == 0) return sfti_io_fail(err, SFT_IO_WRITE, error, "write");
+        if (error || put == 0) return sfti_io_fail(err, SFT_IO_WRITE, error ? error : EIO,
+                                                     "write the factors to a temporary file");
         from += put, at += put, len -= put;
     }
     return SFT_OK;

@@ -95,6 +95,12 @@ def test_as(tmp_path):
         libsafetensors.open_import(tmp_path / "m.npz", as_={"a": "nonsense"})
 
 
+def test_save_names_the_output(tmp_path):
+    np.savez(tmp_path / "m.npz", a=np.zeros(2, "f4"))
+    with pytest.raises(FileNotFoundError, match=r"none.out\.safetensors"):
+        libsafetensors.import_model(tmp_path / "m.npz", tmp_path / "none" / "out.safetensors")
+
+
 def test_save(tmp_path):
     torch = pytest.importorskip("torch")
     path, out = tmp_path / "m.ckpt", tmp_path / "m.safetensors"

@@ -123,18 +123,20 @@ static PyObject *run_import(pysft_state *state, const pysft_store *store, const 
     if (pysft_job_begin(&job, progress) < 0) return NULL;
     const sft_import *import = pysft_store_imported(store);
     sft_sink sink;
+    bool begun = !output;
     Py_BEGIN_ALLOW_THREADS
     if (output) {
         job.code = sft_sink_path(output, options, &sink, &job.err);
-        if (!job.code) job.code = sft_import_save(import, sink, NULL, &job.job, &job.err);
+        begun = !job.code;
+        if (begun) job.code = sft_import_save(import, sink, NULL, &job.job, &job.err);
     } else {
         job.code = sft_import_verify(import, &job.job, &job.err);
     }
     Py_END_ALLOW_THREADS
     const sft_code code = job.code;
     if (pysft_job_end(&job) == 0) Py_RETURN_NONE;
-    bool of_output = code == SFT_IO_WRITE || code == SFT_IO_SYNC || code == SFT_IO_PUBLISH
-                     || code == SFT_EXISTS || code == SFT_IS_LINK;
+    bool of_output = !begun || code == SFT_IO_WRITE || code == SFT_IO_SYNC
+                     || code == SFT_IO_PUBLISH || code == SFT_EXISTS || code == SFT_IS_LINK;
     return pysft_raise(state, &job.err, of_output ? output : pysft_store_path(store));
 }
 

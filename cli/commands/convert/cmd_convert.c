@@ -323,9 +323,7 @@ static sft_code export_model(convert_run *run, sft_error *err) {
     if (!code) code = export_parts(c, &out, parts, count, err);
     if (!code && run->casts) return say_conversion(run, false, out.path, err);
     if (!code) convert_say_file(run, out.path, parts, count);
-    if (sft_code_describe(code)->cls == SFT_CLASS_IO && code >= SFT_IO_WRITE
-        && !cli_is_remote_error(code))
-        run->parts.path = out.path;
+    if (cli_output_failed(code)) run->parts.path = out.path;
     return code;
 }
 

@@ -316,7 +316,7 @@ static sft_code write_parts(quantise_run *q, sft_error *err) {
     const char *output = shards > 0 ? c->set.output : out.path;
     code = shards > 0 ? cli_output_set(c, p, shards, err) : cli_output_parts(&out, c, p, err);
     if (!code) return say_quantised(q, output, shards, err);
-    if (sft_code_describe(code)->cls == SFT_CLASS_IO && code >= SFT_IO_WRITE) p->path = output;
+    if (cli_output_failed(code)) p->path = output;
     return code;
 }
 

@@ -119,8 +119,7 @@ static sft_code import_file(convert_run *run, sft_error *err) {
         cli_progress_end(&progress);
     }
     if (!code) convert_say_file(run, out.path, run->parts.parts, run->parts.count);
-    if (code == SFT_IO_WRITE || code == SFT_IO_SYNC || code == SFT_IO_PUBLISH)
-        run->parts.path = out.path;
+    if (cli_output_failed(code)) run->parts.path = out.path;
     return code;
 }
 
@@ -157,6 +156,7 @@ sft_code convert_import(convert_run *run, sft_error *err) {
                                 sft_import_metadata_count(c->import), &options, &job, err);
         cli_progress_end(&progress);
     }
+    if (cli_output_failed(code)) p->path = c->set.output;
     cli_written written = { .input = run->input, .dtype = SFT_DTYPE_COUNT,
                             .more = convert_put_more, .ctx = run };
     return code ? code : cli_say_shards(run->c, p, used, NULL, written, err);

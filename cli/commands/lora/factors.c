@@ -436,6 +436,7 @@ static sft_code factor_all(factors_run *run, char **operands, size_t count, sft_
     job.threads = threads;
     code = sft_adapter_factors_compute(run->factors, &job, err);
     cli_progress_end(&progress);
+    if (code == SFT_IO_WRITE) run->blame = out.path;
     if (code) return blame_input(run, code, err);
     code = write_factors(run, &out, err);
     if (!code) say_notes(run);

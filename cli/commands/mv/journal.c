@@ -202,6 +202,8 @@ sft_code mv_journal_write(cli *c, const mv_plan *plan, mv_journal *out, sft_erro
     journals all = { .count = 0 };
     *out = (mv_journal){ .fd = -1, .text = { .alloc = c->alloc } };
     sft_code code = state_folder(true, folder, sizeof folder, err);
+    if (code == SFT_IO_OPEN || code == SFT_NOT_FOUND) /* the error is about the folder */
+        snprintf(out->path, sizeof out->path, "%s", folder);
     if (code) return code;
     put_text(&text, sft_span_cstr(FORMAT));
     for (size_t i = 0; i < plan->count; i++) {
@@ -314,6 +316,7 @@ sft_code mv_journal_read(cli *c, mv_plan *plan, mv_journal *out, sft_error *err)
     sft_buffer bytes;
     *out = (mv_journal){ .fd = -1, .text = { .alloc = c->alloc } };
     sft_code code = state_folder(false, folder, sizeof folder, err);
+    if (code == SFT_IO_OPEN) snprintf(out->path, sizeof out->path, "%s", folder);
     if (code) return code;
     int error = sfti_os_list(folder, take_journal, &all);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder of journals");

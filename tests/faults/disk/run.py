@@ -11,7 +11,7 @@
   norename  renaming fails as on a mounted object store (needs strace)
   nofile    RLIMIT_NOFILE, from what is too few descriptors for anything to enough
 
-Each time: exit 2 and a message that says why; what stood there is the same, byte for byte, and
+Each time: exit 2 and a message that says why and names the output; what stood there is the same, byte for byte, and
 nothing else is there. Or, where there was enough space: exit 0 and the new files.
 """
 import argparse
@@ -55,6 +55,9 @@ def judge(scene, folder, done, reasons):
         raise Wrong("exit %d: %s" % (done.returncode, said))
     if not said.startswith("safetensors: ") or not any(r in said for r in reasons):
         raise Wrong("does not say why: %s" % said)
+    if "-o" in scene.words and scene.words[scene.words.index("-o") + 1] not in said \
+            and "Too many open files" not in said:
+        raise Wrong("does not name the output: %s" % said)
     scene.judge_exact(folder, True, False)
     return "refused"
 
@@ -247,6 +250,19 @@ def play_mounted(scratch):
             done = run(scene.words, folder, scene.stdin)
             system("mount", "-o", "remount,rw", mount)
             attempt("read-only mount", scene, folder, done, ["Read-only file system"], "refused")
+            shutil.rmtree(folder)
+        for words in ["trash", scenes.M], ["mv", scenes.M, "out/"]:
+            scenes.make_folder(folder, all_scenes[0].files, "m.")
+            old = look(folder)
+            system("mount", "-o", "remount,ro", mount)
+            done = run(words, folder)
+            system("mount", "-o", "remount,rw", mount)
+            told = b"safetensors: " + (scenes.M.encode() if words[0] == "trash" else folder.encode())
+            good = done.returncode == 2 and look(folder) == old and done.stderr.startswith(told) \
+                and b"Read-only file system" in done.stderr
+            results["passed" if good else "failed"] += 1
+            if not good:
+                print("read-only mount, %s: exit %d: %s" % (words[0], done.returncode, done.stderr))
             shutil.rmtree(folder)
 
     with_mount(["-t", "tmpfs", "-o", "size=8m", "tmpfs"], scratch, use)

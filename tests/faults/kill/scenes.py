@@ -67,6 +67,10 @@ def make_models(scale):
              "c": ("U8", [100000], bytes(100000))}
     files = {"m.safetensors": model(whole, {"k": "v", "path": "/home/me/x"}, 64),
              "x.npy": npy(n // 12), "out/old.safetensors": model({"o": ("U8", [9], b"old bytes")})}
+    files["l.safetensors"] = model({
+        "lora_unet_x.lora_down.weight": ("F32", [8, n // 64], floats(n // 8, 6)),
+        "lora_unet_x.lora_up.weight": ("F32", [n // 64, 8], floats(n // 8, 7)),
+        "lora_unet_x.alpha": ("F32", [], floats(1, 8))})
     files["page.html"] = b"<!DOCTYPE html>old"
     part = {"a": ("F32", [n // 4], floats(n // 4, 2))}
     files["bad.safetensors"] = model(part) + b"trailing"
@@ -119,6 +123,10 @@ SCENES = [
     ("convert-here", "set", ["convert", INDEX, "--in-place", "--dtype", "F64"], b""),
     ("rm-tensor", "m.", ["rm-tensor", M, "b"], b""),
     ("repair-set", "set", ["repair", INDEX, "-o", "out/new"], b""),
+    ("resize", "l.", ["lora", "resize", "l.safetensors", "--rank", "2", "-o", "out/new.safetensors"],
+     b""),
+    ("export", "m.", ["convert", M, "-o", "out/new.npz"], b""),
+    ("import", "x.npy", ["convert", "x.npy", "-o", "out/new.safetensors"], b""),
     ("put", "m.", ["put", M, "c"], bytes(range(250)) * 400),
 ]
 

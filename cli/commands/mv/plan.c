@@ -42,6 +42,7 @@ typedef struct taken {
     cli_move **moves; /* of the targets */
     uint32_t count, most;
     sfti_names by_target, by_origin;
+    int error; /* of the system, which does not say whether the last place is free; or 0 */
 } taken;
 
 static sft_span target_at(const void *ctx, uint32_t entry) {
@@ -81,10 +82,11 @@ static const char inside[] = "expected a place outside of the folder that moves,
 
 /* Whether a move's target is free. A file may change the case of its own name; and where two
  * models have a sidecar together, it may go there with either. */
-static bool is_free(const taken *all, const cli_move *move, sft_span folded, const char **why) {
+static bool is_free(taken *all, const cli_move *move, sft_span folded, const char **why) {
     os_info there;
     sft_span rest;
     *why = inside;
+    all->error = 0;
     if (move->is_folder
         && sfti_path_below(sft_span_cstr(move->to), sft_span_cstr(move->from), &rest))
         return false;
@@ -97,6 +99,7 @@ static bool is_free(const taken *all, const cli_move *move, sft_span folded, con
     int error = sfti_os_info_path(move->to, false, &there);
     if (error == ENOENT || error == ENOTDIR) return true;
     if (error == ENAMETOOLONG) *why = too_long;
+    else all->error = error;
     return !error && all->plan->how == CLI_MOVE && cli_is_one_name(move->from, move->to);
 }
 
@@ -368,15 +371,16 @@ static sft_code find_place(taken *all, mv_unit *unit, size_t *refused, const cha
     const cli_move *in_the_way = NULL;
     const char *why = NULL;
     bool fits = take_all(all, &unit->moves, &in_the_way, &why);
-    for (uint32_t n = 2; !fits && plan->c->set.number && n <= NUMBER_MOST; n++) {
+    for (uint32_t n = 2; !fits && !all->error && plan->c->set.number && n <= NUMBER_MOST; n++) {
         sft_code code = plan_targets(plan, unit, n, blame, err);
         if (code) return code;
         if (is_there(unit)) return take_own(all, &unit->moves, err);
         fits = take_all(all, &unit->moves, &in_the_way, &why);
     }
     if (fits) return SFT_OK;
-    (void)sfti_fail(err, SFT_EXISTS, "%s: %s is to go there", why, unit->unit.path);
-    bool may_number = !plan->c->set.number && why != too_long && why != inside;
+    if (all->error) (void)sfti_io_fail(err, SFT_IO_PUBLISH, all->error, "look for it");
+    else (void)sfti_fail(err, SFT_EXISTS, "%s: %s is to go there", why, unit->unit.path);
+    bool may_number = !all->error && !plan->c->set.number && why != too_long && why != inside;
     cli_hint(err, may_number ? CLI_HINT_NUMBERED : SFT_HINT_NONE);
     refuse(plan, unit, in_the_way->to, refused, err);
     return SFT_OK;

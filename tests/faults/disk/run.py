@@ -234,6 +234,17 @@ def play_folder(scratch):
         done = run(scene.words, folder, scene.stdin, before)
         lock_folder(folder, True)
         attempt("read-only folder", scene, folder, done, ["Permission denied"], "refused")
+    if before:
+        folder = os.path.join(scratch, "work")
+        os.chmod(os.path.join(folder, "out"), 0o700)
+        with open(os.path.join(folder, "n.safetensors"), "wb") as file:
+            file.write(scenes.model({"a": ("U8", [1], b"x")}))
+        done = run(["mv", "n.safetensors", "out/x.safetensors", "--number"], folder, b"", before)
+        good = done.returncode == 2 \
+            and b"out/x.safetensors: cannot look for it: Permission denied" in done.stderr
+        results["passed" if good else "failed"] += 1
+        if not good:
+            print("closed folder, mv: exit %d: %s" % (done.returncode, done.stderr))
     os.environ["SFT_COMMAND"] = shlex.join(words)
 
 

@@ -232,7 +232,10 @@ int sfti_os_set_mtime(int fd, int64_t mtime_ns) {
         rest += 1000000000;
         seconds--;
     }
-    struct timespec times[2] = { { 0, UTIME_OMIT }, { (time_t)seconds, (long)rest } };
+    struct stat st;
+    if (fstat(fd, &st) != 0) return errno;
+    /* Not UTIME_OMIT, for which file systems by FUSE 2 (exFAT) set neither time, and say nothing. */
+    struct timespec times[2] = { st.st_atim, { (time_t)seconds, (long)rest } };
     return futimens(fd, times) == 0 ? 0 : errno;
 }
 

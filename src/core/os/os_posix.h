@@ -15,6 +15,7 @@
 
 #ifdef __APPLE__ /* which has names of its own for these members of struct stat */
 #define st_mtim st_mtimespec
+#define st_atim st_atimespec
 #define st_ctim st_ctimespec
 #endif
 

@@ -9,6 +9,7 @@
   readonly  a folder nobody may write to, for a user who is not root; a file system that is
             mounted for reading only (needs root)
   norename  renaming fails as on a mounted object store (needs strace)
+  times     both times are set, for some file systems set no single one (needs strace)
   nofile    RLIMIT_NOFILE, from what is too few descriptors for anything to enough
 
 Each time: exit 2 and a message that says why and names the output; what stood there is the same, byte for byte, and
@@ -300,6 +301,23 @@ def play_norename(scratch):
         raise Wrong("few commands were refused: the test is not what it says")
 
 
+# ── Times ──
+
+def play_times(scratch):
+    if not shutil.which("strace"):
+        raise Skip("no strace")
+    folder, log = os.path.join(scratch, "work"), os.path.join(scratch, "log")
+    scenes.make_folder(folder, scenes.make_models(4096), "m.")
+    done = run(["meta", "set", scenes.M, "k", "w", "--keep-mtime"], folder, b"",
+               ["strace", "-f", "-qq", "-o", log, "-e", "trace=utimensat"])
+    with open(log, encoding="utf-8", errors="replace") as file:
+        told = file.read()
+    good = done.returncode == 0 and "utimensat(" in told and "UTIME_OMIT" not in told
+    results["passed" if good else "failed"] += 1
+    if not good:
+        print("times: exit %d: %s" % (done.returncode, told))
+
+
 # ── Few descriptors ──
 
 MOST_FILES = 24
@@ -324,7 +342,8 @@ def play_nofile(scratch):
 
 
 KINDS = {"tmpfs": [play_tmpfs], "ext4": [play_ext4, play_insert], "fsize": [play_fsize],
-         "readonly": [play_folder, play_mounted], "norename": [play_norename], "nofile": [play_nofile]}
+         "readonly": [play_folder, play_mounted], "norename": [play_norename],
+         "times": [play_times], "nofile": [play_nofile]}
 
 
 def play(test, kind):

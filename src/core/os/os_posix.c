@@ -234,7 +234,7 @@ int sfti_os_set_mtime(int fd, int64_t mtime_ns) {
     }
     struct stat st;
     if (fstat(fd, &st) != 0) return errno;
-    /* Not UTIME_OMIT, for which file systems by FUSE 2 (exFAT) set neither time, and say nothing. */
+    /* Not UTIME_OMIT, for which file systems by FUSE 2 (exFAT) set no time, and say nothing. */
     struct timespec times[2] = { st.st_atim, { (time_t)seconds, (long)rest } };
     return futimens(fd, times) == 0 ? 0 : errno;
 }

@@ -6,6 +6,7 @@
 #include "os/path.h"
 #include "support/files.h"
 #include "support/hash.h"
+#include "support/moves.h"
 #include "support/remote.h"
 #include "support/words.h"
 
@@ -23,6 +24,7 @@ typedef struct many {
     const char **outputs; /* of each; NULL without -o */
     const char *folder;   /* of -o, or NULL */
     bool made;            /* the folder is new */
+    bool alike;           /* outputs differ by case alone: one file on some file systems */
 } many;
 
 static bool is_folder(const cli *c, const char *path) {
@@ -92,8 +94,14 @@ static const char *output_of(many *m, const char *path, bool is_set) {
     return copy ? cli_join_path(&m->arena, sft_span_cstr(m->folder), copy) : NULL;
 }
 
+static int compare_folded(const char *a, const char *b) {
+    return sfti_name_compare_folded(sft_span_cstr(a), sft_span_cstr(b));
+}
+
 static int compare_paths(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    const char *left = *(const char *const *)a, *right = *(const char *const *)b;
+    int order = compare_folded(left, right);
+    return order != 0 ? order : strcmp(left, right);
 }
 
 static sft_code name_outputs(many *m, sft_error *err) {
@@ -110,11 +118,20 @@ static sft_code name_outputs(many *m, sft_error *err) {
     if (!sorted) return sfti_fail_memory(err, count);
     memcpy(sorted, m->outputs, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, compare_paths);
-    for (size_t i = 1; i < count; i++)
+    for (size_t i = 1; i < count; i++) {
         if (strcmp(sorted[i - 1], sorted[i]) == 0)
             return cli_usage_error(err, "expected models of different names for -o %s, found two "
                                    "results %s", m->folder, sorted[i]);
+        m->alike = m->alike || compare_folded(sorted[i - 1], sorted[i]) == 0;
+    }
     return SFT_OK;
+}
+
+/* The result of this run that the ith would replace, where the file system ignores case. */
+static const char *taken_by(const many *m, size_t i) {
+    for (size_t k = 0; m->alike && m->c->set.force && k < i; k++)
+        if (cli_is_one_name(m->outputs[k], m->outputs[i])) return m->outputs[k];
+    return NULL;
 }
 
 static sft_code make_folder(many *m, sft_error *err) {
@@ -168,7 +185,12 @@ static void each_of_many(many *m, char **operands, size_t count, cli_write_fn ea
         const cli_input *input = m->items[i];
         c->dropped = 0;
         if (m->outputs) c->set.output = m->outputs[i];
-        if (cli_input_is_path(input) || input->kind == CLI_STDIN) each(c, input->path, ctx);
+        const char *taken = m->outputs ? taken_by(m, i) : NULL;
+        if (taken) {
+            (void)sfti_fail(&err, SFT_EXISTS, "expected another name than that of %s, which was "
+                            "written just now and would be replaced", taken);
+            cli_fail_input(c, m->outputs[i], &err);
+        } else if (cli_input_is_path(input) || input->kind == CLI_STDIN) each(c, input->path, ctx);
         else cli_report_input(c, input);
     }
     if (cli_is_over(c) || cli_is_json(c)) return;

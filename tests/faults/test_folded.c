@@ -98,6 +98,22 @@ static void test_edits(void **state) {
     assert_int_equal(os_fake_count_files(), 1);
 }
 
+/* Of two results that are one file there the second is refused, with --force, too. */
+static void test_results(void **state) {
+    (void)state;
+    add_model("/s/one/Neon.safetensors", HEADER);
+    add_model("/s/two/NEON.safetensors", HEADER);
+    static const char line[] = "safetensors convert /s/one/Neon.safetensors /s/two/NEON.safetensors "
+                               "--dtype F16 --copy -o /o/ --force";
+    os_fake_add_dir("/o");
+    (void)output_of(line, 2);
+    assert_int_equal(os_fake_count_files(), 3);
+    (void)output_of(line, 2); /* what another run wrote is replaced */
+    os_fake_folds_case(false);
+    (void)output_of(line, 0);
+    assert_int_equal(os_fake_count_files(), 4);
+}
+
 /* Only the case of a name changes: that is a rename, not a place that is taken; back, too. */
 static void test_case_renamed(void **state) {
     static const char manager[] = "{\"file_path\":\"/s/Neon.safetensors\",\"notes\":\"n\"}";
@@ -164,7 +180,7 @@ static void test_digests(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_sidecars, setup), cmocka_unit_test_setup(test_composed, setup),
-        cmocka_unit_test_setup(test_edits, setup), cmocka_unit_test_setup(test_set, setup),
+        cmocka_unit_test_setup(test_edits, setup), cmocka_unit_test_setup(test_results, setup),
         cmocka_unit_test_setup(test_case_renamed, setup), cmocka_unit_test_setup(test_set, setup),
         cmocka_unit_test_setup(test_duplicates, setup), cmocka_unit_test_setup(test_digests, setup),
     };

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The tests of Python with extension and library built to count what is reached: build/coverage-python,
-# which tools/coverage.py takes beside build/coverage.
+# The tests of Python with extension and library built to count what is reached:
+# build/coverage-python, which tools/coverage.py takes beside build/coverage.
 # usage: tools/coverage_python.sh [PYTEST ARG...]     `make python` must have run
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,5 +14,8 @@ CC=gcc cmake --preset coverage -B "$build" --log-level=WARNING -DSFT_EXTENSION=O
     -DSFT_COMMAND=OFF "-DPython_EXECUTABLE=$python" >/dev/null
 cmake --build "$build" --target sft_extension >"$build/build.log" ||
     { cat "$build/build.log"; exit 1; }
+for folder in bindings/python/libsafetensors/*/; do # the modules are there
+    ln -sfn "$PWD/$folder" "$build/python/libsafetensors/$(basename "$folder")"
+done
 find "$build" -name '*.gcda' -delete
 PYTHONPATH=$PWD/$build/python "$python" -m pytest -q -p no:cacheprovider "${tests[@]}"

@@ -31,6 +31,8 @@ typedef struct model {
 
 #define LAYER "layers.0.attn.to_q"
 #define KEY "lora_unet_layers_0_attn_to_q"
+#define PARTS(which, factor) \
+    "transformer.transformer_blocks.0.attn.to_" which ".lora_" factor ".weight"
 #define FLUX_KEY "lora_unet_double_blocks_0_img_attn_qkv"
 
 static const model models[] = {
@@ -58,6 +60,24 @@ static const model models[] = {
     { "/w/lokr.safetensors", 7,
       { { KEY ".lokr_w1", { 4, 4 }, true }, { KEY ".lokr_w2_a", { 8, 2 }, true },
         { KEY ".lokr_w2_b", { 2, 4 }, true } } },
+    { "/w/oft.safetensors", 11, { { KEY ".oft_blocks", { 4, 8, 8 }, true } } },
+    { "/w/boft.safetensors", 12, { { KEY ".oft_blocks", { 2, 4, 8, 8 }, true } } },
+    { "/w/glora.safetensors", 13,
+      { { KEY ".a1.weight", { 2, 16 }, true }, { KEY ".a2.weight", { 16, 2 }, true },
+        { KEY ".b1.weight", { 2, 16 }, true }, { KEY ".b2.weight", { 32, 2 }, true } } },
+    { "/w/dora.safetensors", 14,
+      { { KEY ".lora_down.weight", { 2, 16 }, true }, { KEY ".lora_up.weight", { 32, 2 }, true },
+        { KEY ".dora_scale", { 1, 16 }, true } } },
+    { "/w/full.safetensors", 15,
+      { { KEY ".diff", { 32, 16 }, true }, { KEY ".diff_b", { 32 }, true } } },
+    { "/w/parts.safetensors", 16,
+      { { PARTS("q", "A"), { 2, 32 }, false }, { PARTS("q", "B"), { 32, 2 }, false },
+        { PARTS("k", "A"), { 2, 32 }, false }, { PARTS("k", "B"), { 32, 2 }, false },
+        { PARTS("v", "A"), { 2, 32 }, false }, { PARTS("v", "B"), { 32, 2 }, false } } },
+    { "/w/flux-dora.safetensors", 17,
+      { { FLUX_KEY ".lora_down.weight", { 2, 32 }, true },
+        { FLUX_KEY ".lora_up.weight", { 96, 2 }, true },
+        { FLUX_KEY ".dora_scale", { 96, 1 }, true }, { FLUX_KEY ".alpha", { 0 }, true } } },
     { "/w/flux-lora.safetensors", 8,
       { { FLUX_KEY ".lora_down.weight", { 2, 32 }, false },
         { FLUX_KEY ".lora_up.weight", { 96, 2 }, false } } },
@@ -210,6 +230,8 @@ static const fault_scene layouts[] = {
     WRITES("lora convert /w/flux-lora.safetensors --architecture flux.1 --to peft "
            "-o /dir/adapter_model.safetensors"),
     NAMED("lora convert /w/flux-lora.safetensors --architecture flux.1 --to comfy" OVER),
+    WRITES("lora convert /w/parts.safetensors --architecture flux.1 --to kohya" TO),
+    WRITES("lora convert /w/flux-dora.safetensors --architecture flux.1 --to diffusers --json" TO),
     REFUSES("convert /w/a.safetensors --layout diffusers -o /dir/new"),
     REFUSES("lora convert /w/lora.safetensors --to diffusers" TO),
 };
@@ -225,6 +247,13 @@ static const fault_scene adapters[] = {
     WRITES("lora stack /w/lora.safetensors:0.5 /w/lora.safetensors" TO),
     WRITES("lora simplify /w/lokr.safetensors --rank 2" TO),
     WRITES("lora simplify /w/loha.safetensors --error 0.3" TO),
+    WRITES("lora merge /w/a.safetensors /w/oft.safetensors /w/boft.safetensors:0.1" TO),
+    WRITES("lora merge /w/a.safetensors /w/glora.safetensors /w/dora.safetensors:0.3" TO),
+    WRITES("lora merge /w/a.safetensors /w/full.safetensors:0.5 --json" TO),
+    WRITES("lora simplify /w/boft.safetensors --model /w/a.safetensors --rank 2" TO),
+    WRITES("lora simplify /w/glora.safetensors --model /w/a.safetensors --rank exact" TO),
+    WRITES("lora simplify /w/dora.safetensors --model /w/a.safetensors --rank 2" TO),
+    WRITES("lora simplify /w/full.safetensors --rank 2" TO),
     READS("lora info --spectrum /w/loha.safetensors"),
     READS("info --json /w/flux-lora.safetensors"),
     REFUSES("lora merge /w/wide.safetensors /w/lora.safetensors" TO),

@@ -103,8 +103,8 @@ static void test_results(void **state) {
     (void)state;
     add_model("/s/one/Neon.safetensors", HEADER);
     add_model("/s/two/NEON.safetensors", HEADER);
-    static const char line[] = "safetensors convert /s/one/Neon.safetensors /s/two/NEON.safetensors "
-                               "--dtype F16 --copy -o /o/ --force";
+    static const char line[] = "safetensors convert /s/one/Neon.safetensors "
+                               "/s/two/NEON.safetensors --dtype F16 --copy -o /o/ --force";
     os_fake_add_dir("/o");
     (void)output_of(line, 2);
     assert_int_equal(os_fake_count_files(), 3);

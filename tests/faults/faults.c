@@ -65,11 +65,15 @@ void fault_see(fault_seen *seen, const char *format, ...) {
     if (!seen->overflow) seen->len += (size_t)len;
 }
 
-void fault_see_bytes(fault_seen *seen, const void *bytes, uint64_t len) {
+uint64_t fault_digest(const void *bytes, uint64_t len) {
     const unsigned char *p = bytes;
     uint64_t digest = UINT64_C(0xcbf29ce484222325);
     for (uint64_t i = 0; i < len; i++) digest = (digest ^ p[i]) * UINT64_C(0x100000001b3);
-    fault_see(seen, " %" PRIu64 ":%016" PRIx64 "\n", len, digest);
+    return digest;
+}
+
+void fault_see_bytes(fault_seen *seen, const void *bytes, uint64_t len) {
+    fault_see(seen, " %" PRIu64 ":%016" PRIx64 "\n", len, fault_digest(bytes, len));
 }
 
 void fault_see_tensor(fault_seen *seen, const sft_tensor *t) {

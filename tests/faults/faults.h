@@ -22,6 +22,8 @@ typedef struct fault_seen {
 } fault_seen;
 
 void fault_see(fault_seen *seen, const char *format, ...) SFTI_FORMAT(2, 3);
+/* Of bytes (FNV-1a): whether they are the same as before. */
+uint64_t fault_digest(const void *bytes, uint64_t len);
 /* Length and digest of bytes. */
 void fault_see_bytes(fault_seen *seen, const void *bytes, uint64_t len);
 void fault_see_tensor(fault_seen *seen, const sft_tensor *tensor);

@@ -25,9 +25,7 @@ static page_seen look(void) {
     page_seen seen = { .files = os_fake_count_files() };
     const unsigned char *bytes = os_fake_file(PAGE, &seen.len);
     seen.there = bytes != NULL;
-    seen.digest = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; bytes && i < seen.len; i++)
-        seen.digest = (seen.digest ^ bytes[i]) * UINT64_C(0x100000001b3);
+    seen.digest = bytes ? fault_digest(bytes, seen.len) : 0;
     seen.old = bytes && seen.len == sizeof old_page - 1
         && memcmp(bytes, old_page, sizeof old_page - 1) == 0;
     return seen;

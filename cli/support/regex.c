@@ -419,7 +419,7 @@ sft_code cli_regex_new(sft_span pattern, const sft_allocator *alloc, cli_regex *
     cli_regex_free(regex);
     if (memory) return sfti_fail_memory(err, pattern.len);
     return sfti_misuse(err, "expected an extended regular expression, found \"%.*s\": %s",
-                       (int)(pattern.len < 200 ? pattern.len : 200), pattern.data, why);
+                       SFTI_CLIP(pattern, 200), why);
 }
 
 void cli_regex_free(cli_regex *regex) {

@@ -62,7 +62,10 @@ void sfti_error_text(sft_error *err, const char *format, ...) SFTI_FORMAT(2, 3);
  * escapes and characters only, no NUL; returns the bytes written, *used the bytes read. */
 size_t sfti_escape(const char *from, size_t len, char *into, size_t cap, size_t *used);
 
+static inline int sfti_at_most(size_t len, int most) {
+    return len < (size_t)most ? (int)len : most;
+}
 /* Arguments of "%.*s": a text, cut to `most` bytes. */
-#define SFTI_CLIP(text, most) (int)((text).len < (most) ? (text).len : (most)), (text).data
+#define SFTI_CLIP(text, most) sfti_at_most((text).len, most), (text).data
 
 #endif

@@ -114,7 +114,7 @@ static bool is_portable_wanted(const index_reader *r) {
 static sft_code shard_fail(const index_reader *r, uint64_t at, const char *expected, sft_span name,
                            const char *why) {
     sfti_fail_byte(r->err, SFT_INDEX_PATH, at, "expected %s, found '%.*s'%s%s", expected,
-                   (int)(name.len < 200 ? name.len : 200), name.data, *why ? ": " : "", why);
+                   SFTI_CLIP(name, 200), *why ? ": " : "", why);
     if (*why && SFTI_OS_PATHS != SFTI_PATHS_WINDOWS) sfti_hint(r->err, SFT_HINT_LEVEL_STRICT);
     return SFT_INDEX_PATH;
 }

@@ -97,7 +97,7 @@ static sft_code edit_check_shard(const index_edit *e, sft_span name) {
     if (!why && sfti_name_portable(name, &why)) return SFT_OK;
     return sfti_fail(e->err, SFT_INDEX_PATH,
                      "expected a file name that every system takes, found \"%.*s\": %s",
-                     (int)(name.len < 200 ? name.len : 200), name.data, why);
+                     SFTI_CLIP(name, 200), why);
 }
 
 static sft_code edit_tables(index_edit *e) {

@@ -171,14 +171,13 @@ sft_code sfti_ds_receipts_read(sft_span text, const sfti_ds_job *job, sfti_arena
         /* Only the names that a shard writer makes. */
         char stored[SFTI_STORED_NAME];
         uint64_t file, shard;
-        bool good = one->name.data && one->stored.data &&
+        bool good = one->name.data && one->stored.data && one->name.len < SFTI_DATASET_NAME &&
                     sfti_ds_shard_parse(one->name, &file, &shard);
         if (!one->name.data && !one->stored.data) {
             good = one->dropped && !one->bytes && !one->tensors;
         } else if (good && !sft_span_equal(one->name, one->stored)) {
             sfti_ds_stored_name(job->folder, one->name.data, stored);
-            good = one->name.len < SFTI_DATASET_NAME &&
-                   sft_span_equal(one->stored, sft_span_cstr(stored));
+            good = sft_span_equal(one->stored, sft_span_cstr(stored));
         }
         if (!good) return sfti_fields_wrong(&r, "a shard of this job");
         ++*count;

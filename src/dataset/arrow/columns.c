@@ -40,7 +40,7 @@ static sft_code resolve_names(column_resolver *s) {
                          s->schema->format ? s->schema->format : "");
     s->n = (size_t)s->schema->n_children;
     for (size_t i = 0; i < s->n; i++) {
-        const struct ArrowSchema *child = s->schema->children[i];
+        const struct ArrowSchema *child = s->schema->children ? s->schema->children[i] : NULL;
         if (!child || !child->name || !child->format)
             return sfti_misuse(s->err, "expected columns with names and types, found one without");
         sft_span name = sft_span_cstr(child->name);
@@ -74,7 +74,7 @@ static sft_code resolve_unknown(const column_resolver *s, const char *option, sf
     char list[320];
     int at = 0;
     list[0] = '\0';
-    for (size_t i = 0; i < s->n && at < 300; i++) {
+    for (size_t i = 0; i < s->n; i++) {
         sft_span one = resolve_name(s->schema, i);
         at += snprintf(list + at, sizeof list - (size_t)at, "%s%.*s", i ? ", " : "",
                        SFTI_CLIP(one, 60));

@@ -50,8 +50,7 @@ static bool rows_any_null(const struct ArrowArray *array, uint64_t begin, uint64
 static bool check_node(const struct ArrowArray *array, int64_t buffers, int64_t children) {
     if (!array || array->length < 0 || array->offset < 0 ||
         array->offset > INT64_MAX - array->length || array->n_buffers < buffers ||
-        array->n_children < children || (buffers && !array->buffers) ||
-        (children && !array->children))
+        array->n_children < children || !array->buffers || (children && !array->children))
         return false;
     for (int64_t i = 1; i < buffers && i < 2 && array->length; i++)
         if (!array->buffers[i]) return false;
@@ -140,7 +139,6 @@ static bool bytes_viewed(const struct ArrowArray *array, uint64_t at, sft_span *
 static bool bytes_plain(sfti_arrow_width width, const struct ArrowArray *array, uint64_t i,
                         sft_span *out) {
     uint64_t at = rows_place(array, i);
-    if (i >= (uint64_t)array->length) return false;
     if (width == SFTI_ARROW_VIEW) return bytes_viewed(array, at, out);
     int64_t begin = rows_offset(array->buffers[1], width == SFTI_ARROW_64, at);
     int64_t end = rows_offset(array->buffers[1], width == SFTI_ARROW_64, at + 1);
@@ -201,9 +199,9 @@ typedef struct list_run {
 /* The fast path: lists of a fixed length without nulls. */
 static bool list_quick(const sfti_arrow_list *list, const struct ArrowArray *array,
                        uint64_t begin, uint64_t end, list_run *out) {
-    if (!list->fixed || begin == end || end > (uint64_t)array->length ||
-        rows_any_null(array, begin, end))
-        return false;
+    if (!list->fixed || begin == end) return false;
+    /* What is in lists was found to lie in their child, and rows in their array. */
+    if (sfti_never(end > (uint64_t)array->length) || rows_any_null(array, begin, end)) return false;
     *out = (list_run){ 0, 0, list->length, false };
     return sfti_mul(rows_place(array, begin), list->length, &out->begin) &&
            sfti_mul(rows_place(array, end), list->length, &out->end) &&
@@ -274,7 +272,9 @@ static void leaf_turn(const sfti_arrow_type *type, char *bytes, uint64_t count) 
 
 static sft_code leaf_check(const struct ArrowArray *array, uint64_t begin, uint64_t end,
                            sft_error *err) {
-    if (end > (uint64_t)array->length) return rows_broken(err, "elements beyond their array");
+    /* As for lists above. */
+    if (sfti_never(end > (uint64_t)array->length))
+        return rows_broken(err, "elements beyond their array");
     return rows_any_null(array, begin, end) ? rows_null(err) : SFT_OK;
 }
 
@@ -345,9 +345,9 @@ static sft_code leaf_gather(const sfti_arrow_type *type, const struct ArrowArray
 
 bool sfti_arrow_has_runs(const sfti_arrow_type *type) {
     if (type->dictionary) return false;
-    if (type->leaf == SFTI_LEAF_BYTES) return type->depth == 0 && type->width != SFTI_ARROW_VIEW;
+    if (type->leaf == SFTI_LEAF_BYTES) return type->width != SFTI_ARROW_VIEW; /* in no lists */
     return type->depth == 1 && !type->list[0].fixed && !type->list[0].view && leaf_dense(type) &&
-           !type->opaque && !leaf_turns(type);
+           !leaf_turns(type);
 }
 
 bool sfti_arrow_run(const sfti_arrow_type *type, const struct ArrowArray *array, uint64_t first,

@@ -52,7 +52,7 @@ typedef struct format_leaf {
 #define NUMBER(format, text, dtype, bytes) \
     { format, text, SFTI_LEAF_NUMBER, dtype, bytes, SFTI_ARROW_32 }
 #define BYTES(format, text, width) { format, text, SFTI_LEAF_BYTES, SFT_U8, 1, width }
-static const format_leaf format_leaves[] = {
+static const format_leaf format_leaves[] = { /* of a dtype, its plain numbers come first */
     { "b", "bool", SFTI_LEAF_BITS, SFT_BOOL, 1, SFTI_ARROW_32 },
     NUMBER("c", "int8", SFT_I8, 1),
     NUMBER("C", "uint8", SFT_U8, 1),
@@ -100,8 +100,7 @@ static const format_leaf format_decimals[] = { /* by bytes */
 
 const char *sfti_ds_type_name(sft_dtype dtype) {
     for (size_t i = 0; i < sizeof format_leaves / sizeof *format_leaves; i++)
-        if (format_leaves[i].dtype == dtype && !format_leaves[i].format[1])
-            return format_leaves[i].text;
+        if (format_leaves[i].dtype == dtype) return format_leaves[i].text;
     return sft_dtype_describe(dtype)->name;
 }
 
@@ -266,7 +265,7 @@ static bool text_open(text_run *t, const struct ArrowSchema *schema, bool dictio
     const bool list =
         format && sfti_arrow_list_read(format, &frame->list) && schema->n_children == 1;
     if (schema->dictionary || !(frame->fields || list) ||
-        (schema->n_children && !schema->children)) {
+        schema->n_children < 0 || (schema->n_children && !schema->children)) {
         if (schema->dictionary && dictionaries) text_put(t, "dictionary of ");
         if (name) text_put(t, name);
         else text_leaf(t, schema->dictionary ? schema->dictionary->format : format);
@@ -329,7 +328,8 @@ static bool shape_text(sft_span text, uint64_t *dims, uint32_t *rank) {
     if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return false;
     while (sfti_json_next(&json) == SFTI_JSON_KEY) {
         if (sft_span_equal(json.text, sft_span_cstr("shape"))) {
-            found = shape_dims(&json, dims, rank);
+            if (!shape_dims(&json, dims, rank)) return false;
+            found = true;
         } else if (sft_span_equal(json.text, sft_span_cstr("permutation"))) {
             if (!shape_dims(&json, order, &ordered)) return false;
         } else {

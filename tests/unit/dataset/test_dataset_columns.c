@@ -186,6 +186,106 @@ static void test_bad_schemas(void **unused) {
     assert_int_equal(sft_dataset_check_schema(NULL, table(), NULL, NULL), SFT_BAD_ARGUMENT);
 }
 
+/* Schemas that break Arrow's rules, in a column and in one in it. */
+static void test_broken_schemas(void **unused) {
+    char text[512];
+    (void)unused;
+    struct ArrowSchema *top[3];
+    for (int i = 0; i < 3; i++) top[i] = am_of(am_type("+s", ""), am_type("l", "n"));
+    top[0]->format = NULL;
+    top[1]->n_children = -1;
+    top[2]->n_children = INT64_MAX;
+    for (int i = 0; i < 3; i++)
+        REFUSED(top[i], SFT_COLUMN_TYPE, i ? "expected a struct of columns, found Arrow format "
+                "\"+s\"" : "found Arrow format \"\"", "batch_size=1");
+    static const char without[] = "expected columns with names and types, found one without";
+    struct ArrowSchema *bad = am_of(am_type("+s", ""), NULL);
+    REFUSED(bad, SFT_BAD_ARGUMENT, without, "batch_size=1");
+    bad->children = NULL;
+    REFUSED(bad, SFT_BAD_ARGUMENT, without, "batch_size=1");
+    REFUSED(am_of(am_type("+s", ""), am_type(NULL, "n")), SFT_BAD_ARGUMENT, without,
+            "batch_size=1");
+    sft_dataset_options *options = options_of(WORDS("batch_size=1"));
+    assert_int_equal(sft_dataset_check_schema(options, NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_string_equal(err.message, "expected a schema, found none");
+    sft_dataset_options_free(options);
+
+    struct ArrowSchema *lists[3], *structs[5];
+    for (int i = 0; i < 3; i++) lists[i] = am_list("+l", "x", am_type("u", "item"));
+    lists[0]->n_children = 0;
+    lists[1]->children = NULL;
+    lists[2]->children[0] = NULL;
+    for (int i = 0; i < 3; i++)
+        REFUSED(am_of(am_type("+s", ""), lists[i]), SFT_COLUMN_TYPE,
+                "expected a list with one child", "batch_size=1");
+    REFUSED(am_of(am_type("+s", ""), am_dictionary("+l", am_type("u", "x"))), SFT_COLUMN_TYPE,
+            "this kind of dictionary is not supported", "batch_size=1");
+    REFUSED(am_of(am_type("+s", ""), am_dictionary("+s", am_type("u", "x"))), SFT_COLUMN_TYPE,
+            "this kind of dictionary is not supported", "batch_size=1");
+    for (int i = 0; i < 5; i++) structs[i] = am_of(am_type("+s", "x"), am_type("l", "a"));
+    structs[0]->children = NULL;
+    structs[1]->children[0] = NULL;
+    structs[2]->children[0]->format = NULL;
+    structs[3]->children[0]->name = "\xff";
+    structs[4]->n_children = -1;
+    REFUSED(am_of(am_type("+s", ""), structs[0]), SFT_COLUMN_TYPE,
+            "column \"x\" (struct): a struct without fields has no tensors", "batch_size=1");
+    REFUSED(am_of(am_type("+s", ""), structs[1]), SFT_COLUMN_TYPE,
+            "expected a type with its children, found none", "batch_size=1");
+    REFUSED(am_of(am_type("+s", ""), structs[2]), SFT_COLUMN_TYPE, without, "batch_size=1");
+    REFUSED(am_of(am_type("+s", ""), structs[3]), SFT_COLUMN_TYPE, "expected names in UTF-8",
+            "batch_size=1");
+    REFUSED(am_of(am_type("+s", ""), structs[4]), SFT_COLUMN_TYPE,
+            "column \"x\" (struct): a struct without fields has no tensors", "batch_size=1");
+    /* More elements than 64 bits count, in a field. */
+    struct ArrowSchema *wide = am_extension(am_list("+w:6", "w", am_type("g", "item")),
+                                            "arrow.fixed_shape_tensor",
+                                            "{\"shape\":[4294967296,4294967296]}", text);
+    REFUSED(am_of(am_type("+s", ""), am_of(am_type("+s", "x"), wide)), SFT_COLUMN_TYPE,
+            "column \"x\" (struct<w: fixed_size_list<double>[6]>): ", "batch_size=1");
+    TOLD(am_of(am_type("+s", ""), am_of(am_type("+s", "x"), am_type("l", NULL))),
+         BATCH("{\"name\":\"x\",\"dtype\":null,\"shape\":null,\"encoding\":\"nested\",\"type\":"
+               "\"struct<\\\"\\\": int64>\",\"arrow\":\"struct<\\\"\\\": int64>\"}"),
+         "batch_size=1");
+}
+
+/* What options may ask of columns whose type says otherwise. */
+static void test_asked(void **unused) {
+    (void)unused;
+    REFUSED(am_of(am_type("+s", ""), am_type("d:9,2", "d")), SFT_COLUMN_TYPE,
+            "column \"d\": text, bytes, decimals, structs", "batch_size=1", "dtype=F32");
+    REFUSED(am_of(am_of(am_type("+s", ""), am_type("u", "id")),
+                  am_list("+l", "x", am_type("u", "item"))), SFT_COLUMN_TYPE,
+            "column \"x\" (list<string>): lists of text or bytes have no dtype", "name_col=id");
+    REFUSED(am_of(am_type("+s", ""), am_type("b", "flag")), SFT_COLUMN_TYPE,
+            "column \"flag\": option compat: expected F16, BF16, F32, F64, or integers of 8 to 64 "
+            "bits, found BOOL", "batch_size=1", "compat=upstream");
+    static const char *const shapes[][2] = {
+        { "[1,6]", "[1,6]" }, { "[6]", "[6]" }, { "[2,3]", "[2,3]" }, { "[3,2]", "[3,2]" },
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        char asked[40], told[300];
+        struct ArrowSchema *w = am_list("+w:3", "w", am_list("+w:2", "item", am_type("g", "item")));
+        (void)snprintf(asked, sizeof asked, "shapes={\"w\":%s}", shapes[i][0]);
+        (void)snprintf(told, sizeof told,
+                       BATCH("{\"name\":\"w\",\"dtype\":\"F64\",\"shape\":%s,\"arrow\":"
+                             "\"fixed_size_list<fixed_size_list<double>[2]>[3]\"}"), shapes[i][1]);
+        TOLD(am_of(am_type("+s", ""), w), told, "batch_size=1", asked);
+    }
+    TOLD(table(), BATCH("{\"name\":\"v\",\"dtype\":\"F32\",\"shape\":[2],\"arrow\":"
+                        "\"list<float>\"}"), "batch_size=2", "columns=v", "shapes={\"v\":[2]}");
+    /* The last of the names that fit is told whole. */
+    static const char names[4][61] = {
+        "a23456789012345678901234567890123456789012345678901234567890",
+        "b23456789012345678901234567890123456789012345678901234567890",
+        "c23456789012345678901234567890123456789012345678901234567890",
+        "d23456789012345678901234567890123456789012345678901234567890" };
+    struct ArrowSchema *wide = am_type("+s", "");
+    for (int i = 0; i < 4; i++) am_of(wide, am_type("l", names[i]));
+    REFUSED(wide, SFT_COLUMN_UNKNOWN, names[3], "batch_size=1", "columns=x");
+    assert_null(strstr(err.message, "\xe2\x80\xa6"));
+}
+
 /* Three hundred columns: the message names those that fit. */
 static void test_many(void **unused) {
     static struct ArrowSchema *children[300];
@@ -212,6 +312,8 @@ int main(void) {
         cmocka_unit_test_setup(test_options_of_columns, set_up),
         cmocka_unit_test_setup(test_fixed_shape, set_up),
         cmocka_unit_test_setup(test_bad_schemas, set_up),
+        cmocka_unit_test_setup(test_broken_schemas, set_up),
+        cmocka_unit_test_setup(test_asked, set_up),
         cmocka_unit_test_setup(test_many, set_up),
     };
     return cmocka_run_group_tests_name("dataset_columns", tests, NULL, NULL);

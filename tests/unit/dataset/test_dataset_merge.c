@@ -1,6 +1,7 @@
 /* All headers as one sorted list: the same by windows, in memory and by sorting. */
 #define _GNU_SOURCE
 #include "unit/dataset_case.h"
+#include "base/endian.h"
 #include "dataset/read/merge.h"
 
 static sft_error err;
@@ -251,6 +252,108 @@ static void large(void **state) {
     both_ways(&w);
 }
 
+/* ── Headers with our mark that others wrote: rows are as opening the file says ── */
+
+#define MARK "\"__metadata__\":{\"" SFTI_DATASET_MARK "\":\"1\"}"
+#define ENTRY(key, begin, end) \
+    "\"" key "\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[" begin "," end "]}"
+
+static void put_header(const char *name, const char *header) {
+    char bytes[4096] = { 0 };
+    const size_t len = strlen(header), padded = (len + 7) / 8 * 8;
+    assert_true(8 + padded + 64 <= sizeof bytes);
+    sfti_put_u64(bytes, padded);
+    memset(bytes + 8, ' ', padded);
+    memcpy(bytes + 8, header, len);
+    temp_write(name, bytes, 8 + padded + 16);
+}
+
+static void headers(void **state) {
+    static const char *const all[] = {
+        "{" MARK "," ENTRY("a", "0", "8") "," ENTRY("b", "8", "16") "}",
+        "{" MARK "," ENTRY("b", "8", "16") "," ENTRY("a", "0", "8") "}",
+        "{" ENTRY("a", "0", "8") "," ENTRY("b", "8", "16") "," MARK "}",
+        "{" ENTRY("a", "0", "8") "," MARK "," ENTRY("b", "8", "16") "}",
+        "{" MARK "\t,\r\n \"a\" : {\"dtype\":\"F32\" , \"shape\": [ 2 ],\"data_offsets\":[0,8] }\n,"
+        ENTRY("b", "8", "16") "\n}\n",
+        "{" MARK ",\"\\u0061\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
+        ENTRY("b", "8", "16") "}",
+        "{" MARK "," ENTRY("a", "0", "8") ",\"b\":{\"d\\u0074ype\":\"F\\u00316\","
+        "\"sha\\u0070e\":[4],"
+        "\"\\u0064ata\\u005foffsets\":[8,16]}}",
+        "{" MARK "," ENTRY("a", "0", "8") ",\"b\":{\"data_offsets\":[8,16],\"more\":[{\"a\":[1]}],"
+        "\"also, with a \\\"long\\\" name that is no word of an entry, as such names go here\":1,"
+        "\"shape\":[1,2],\"dtype\":\"F32\"}}",
+        "{" MARK ",\"b\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
+        "\"a\":{\"dtype\":\"U8\",\"shape\":[0,3],\"data_offsets\":[4,4]},"
+        "\"c\":{\"dtype\":\"U8\",\"shape\":[12],\"data_offsets\":[4,16]}}",
+    };
+    const sfti_ds_source source = { "one", "one", NULL };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        sfti_ds_merge *merge = NULL;
+        const sfti_ds_row *row = NULL;
+        sft_file *file = NULL;
+        uint32_t order[3];
+        put_header("one", all[i]);
+        if (sft_open(temp_path("one"), NULL, &file, &err)) fail_msg("%zu: %s", i, err.message);
+        assert_int_equal(sft_file_order(file, SFT_ORDER_NAME, order, &err), SFT_OK);
+        assert_int_equal(sfti_ds_merge_open(&ds_storage, &source, 1, NULL, NULL, NULL, &merge,
+                                            &err), SFT_OK);
+        for (size_t k = 0; k < sft_file_tensor_count(file); k++) {
+            const sft_tensor *t = sft_file_tensor_at(file, order[k]);
+            if (sfti_ds_merge_next(merge, &row, &err) || !row) fail_msg("%zu: %s", i, err.message);
+            if (!sft_span_equal(row->key, t->name) || row->dtype != t->dtype ||
+                !sfti_ds_shape_same(row->shape, row->rank, t->shape, t->rank) ||
+                row->begin != t->offset || row->end - row->begin != t->end - t->begin)
+                fail_msg("another row than the tensor %.*s of %s", (int)t->name.len, t->name.data,
+                         all[i]);
+        }
+        assert_int_equal(sfti_ds_merge_next(merge, &row, &err), SFT_OK);
+        assert_null(row);
+        sfti_ds_merge_close(merge);
+        sft_close(file);
+    }
+}
+
+/* A header that was rewritten, at the same length, after it was looked at. */
+static void rewritten(void **state) {
+    static const char good[] = "{" MARK "," ENTRY("a", "0", "8") "," ENTRY("b", "8", "16") "}";
+    static const struct {
+        const char *from, *to;
+    } all[] = {
+        { "\"b\":{", "[b]:{" }, { "\"b\":{", "\"b\" {" }, { "\"b\":{", "\"b\":[" },
+        { "F32\",\"shape\":[2],\"data_offsets\":[8", "F33\",\"shape\":[2],\"data_offsets\":[8" },
+        { "\"F32\",\"shape\":[2],\"data_offsets\":[8", "12345,\"shape\":[2],\"data_offsets\":[8" },
+        { "[2],\"data_offsets\":[8", "{2],\"data_offsets\":[8" },
+        { "[2],\"data_offsets\":[8", "[-],\"data_offsets\":[8" },
+        { ":[8,16]", ":{8,16]" }, { ":[8,16]", ":[-,16]" }, { ":[8,16]", ":[8,-6]" },
+        { ":[8,16]", ":[8,16," },
+    };
+    const sfti_ds_source source = { "one", "one", NULL };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char text[sizeof good];
+        sfti_ds_merge *merge = NULL;
+        const sfti_ds_row *row = NULL;
+        put_header("one", good);
+        assert_int_equal(sfti_ds_merge_open(&ds_storage, &source, 1, NULL, NULL, NULL, &merge,
+                                            &err), SFT_OK);
+        assert_int_equal(strlen(all[i].from), strlen(all[i].to));
+        memcpy(text, good, sizeof good);
+        char *at = strstr(text, all[i].from);
+        assert_non_null(at);
+        memcpy(at, all[i].to, strlen(all[i].to));
+        put_header("one", text);
+        assert_int_equal(sfti_ds_merge_rewind(merge, &err), SFT_OK);
+        sft_code code = sfti_ds_merge_next(merge, &row, &err);
+        if (!code) code = sfti_ds_merge_next(merge, &row, &err);
+        if (code != SFT_DATASET_SHARD || strcmp(err.message, "one changed while it was read"))
+            fail_msg("%zu: %s", i, err.message);
+        sfti_ds_merge_close(merge);
+    }
+}
+
 /* The file is replaced before its second window is read. */
 static void changed(void **state) {
     world w = { 0 };
@@ -314,7 +417,8 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         FOLDER_TEST(nothing),    FOLDER_TEST(spellings),   FOLDER_TEST(many_dtypes),
         FOLDER_TEST(long_keys),  FOLDER_TEST(precedence),  FOLDER_TEST(large),
-        FOLDER_TEST(changed),    FOLDER_TEST(refusals),
+        FOLDER_TEST(changed),    FOLDER_TEST(refusals),    FOLDER_TEST(headers),
+        FOLDER_TEST(rewritten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,11 +30,12 @@ static sft_code rename_module(sfti_convert_run *run, const sfti_convert_layer *l
         if (!end)
             return sfti_convert_refuse(run, m,
                                        "matrices that the other format has a place for");
-        if (swapped && i == SFTI_SLOT_UP) {
-            uint64_t half = part.spec.rank ? shape[0] / 2 : 0;
-            uint64_t bytes = sfti_layout_bytes(&part.spec) / 2;
-            if (part.spec.rank < 2 || half * 2 != shape[0])
-                return sfti_convert_refuse(run, m, "an even number of rows");
+        /* of LoRA, that has a number, or a row, for each row of the layer */
+        if (swapped && (i == SFTI_SLOT_UP || i == SFTI_SLOT_BIAS || i == SFTI_SLOT_DIFF_BIAS)) {
+            uint64_t rows = part.spec.rank ? shape[0] : 1, all = sfti_layout_bytes(&part.spec);
+            uint64_t bytes = all / 2;
+            if (rows % 2 || all % 2)
+                return sfti_convert_refuse(run, m, "an even number of rows, of whole bytes");
             code = sfti_convert_add(run, name, end, &part, true, part.spec.rank, shape);
             for (uint64_t k = 2; !code && k-- > 0;)
                 code = sfti_layout_segment_add(&run->out->out, (sfti_layout_segment){

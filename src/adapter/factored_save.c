@@ -126,10 +126,13 @@ static sft_code write_recipe(sft_adapter_factors *f, const char *key, const sft_
 static const char *common_number(const sft_adapter_factors *f, bool of_rank, char text[32]) {
     double value = 0;
     bool any = false;
+    bool plain = false; /* else convolutions are all there is */
+    for (size_t i = 0; i < f->count; i++)
+        plain = plain || !(f->layers[i].told.left_out || f->layers[i].conv);
     for (size_t i = 0; i < f->count; i++) {
         const sfti_factor *layer = &f->layers[i];
         double one = of_rank ? (double)layer->told.rank : layer->told.alpha;
-        if (layer->told.left_out || layer->conv) continue;
+        if (layer->told.left_out || (layer->conv && plain)) continue;
         if (any && (one < value || one > value)) return "Dynamic";
         value = one;
         any = true;

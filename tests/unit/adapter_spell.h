@@ -92,9 +92,11 @@ static inline void spell_set(const sft_set *set, char *out, size_t cap) {
         if (dtype->kind == SFT_KIND_FLOAT)
             assert_int_equal(sft_cast(tensor->dtype, bytes, SFT_F32, values, count, NULL, NULL,
                                       NULL), SFT_OK);
-        for (uint64_t n = 0; n < count; n++)
-            len += (size_t)snprintf(out + len, cap - len, " %.5g", dtype->kind == SFT_KIND_FLOAT
-                                    ? (double)values[n] : (double)bytes[n]);
+        for (uint64_t n = 0; n < count; n++) {
+            double one = dtype->kind == SFT_KIND_FLOAT ? (double)values[n] : (double)bytes[n];
+            bool none = one < 1e-12 && one > -1e-12; /* what a factorisation leaves of 0 */
+            len += (size_t)snprintf(out + len, cap - len, " %.5g", none ? 0 : one);
+        }
         assert_true(len < cap);
     }
 }

@@ -57,6 +57,7 @@ if(SFT_PYTHON)
 endif()
 
 # ── Unit tests: tests/unit/<folder of src>/test_<module>.c, one program each ─────────────────
+# tests/unit/cli: of the sources of the command.
 # build/tests/unit.txt and unit-bundle.txt list the programs for tests/unit.py.
 if(NOT CMAKE_CROSSCOMPILING AND NOT SFT_FOREIGN)
     find_path(SFT_CMOCKA_INCLUDE cmocka.h)
@@ -65,6 +66,9 @@ endif()
 file(GLOB_RECURSE sft_units CONFIGURE_DEPENDS tests/unit/test_*.c)
 if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
     list(FILTER sft_units EXCLUDE REGEX "/test_(beneath|os_linux)\\.c$")
+endif()
+if(NOT TARGET sft_cli)
+    list(FILTER sft_units EXCLUDE REGEX "/unit/cli/")
 endif()
 add_library(sft_unit_host INTERFACE)
 set(sft_unit_host_objects "")
@@ -84,9 +88,14 @@ if(SFT_CMOCKA_INCLUDE AND SFT_CMOCKA_LIBRARY)
         target_compile_definitions(object_${name} PRIVATE
                                    SFT_TEST_INCLUDE="${CMAKE_CURRENT_SOURCE_DIR}/include")
         target_link_libraries(object_${name} PRIVATE sft_flags sft_unit_host)
+        set(command "")
+        if(source MATCHES "/unit/cli/")
+            target_include_directories(object_${name} PRIVATE cli)
+            set(command $<TARGET_OBJECTS:sft_cli>)
+        endif()
         # What the bundle does not hold; kept.c is the Python package's.
         set(beyond FALSE)
-        if(name STREQUAL "test_kept" OR source MATCHES "/unit/(label|adapter|merge|text|layout)/" OR
+        if(name STREQUAL "test_kept" OR source MATCHES "/unit/(label|adapter|merge|text|layout|cli)/" OR
            name MATCHES "^test_(hash|convert|quant|stats|import|export|dataset|remote|read_|options|torn|vtables)")
             set(beyond TRUE)
         endif()
@@ -95,7 +104,7 @@ if(SFT_CMOCKA_INCLUDE AND SFT_CMOCKA_LIBRARY)
                 set(program ${kind}_${name})
                 set(folder unit$<$<STREQUAL:${kind},bundle>:-bundle>)
                 add_executable(${program} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:object_${name}>
-                               ${sft_unit_host_objects})
+                               ${command} ${sft_unit_host_objects})
                 target_link_libraries(${program} PRIVATE safetensors_${kind} sft_flags
                                       ${SFT_CMOCKA_LIBRARY} m)
                 set_target_properties(${program} PROPERTIES LINKER_LANGUAGE C

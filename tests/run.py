@@ -207,7 +207,7 @@ SUITES = [
     ("quant-mutations-long", "long", 3600, [PY, "tests/quant/mutations.py", "100000"],
      "tests/quant/mutations.py"),
     ("mingw", "test", 600, [PY, "tests/mingw.py"], "tests/mingw.py"),
-    ("regex", "check test asan", 600, [PY, "tests/compat/regex.py"], "tests/compat/regex.py"),
+    ("regex", "check test asan coverage", 600, [PY, "tests/compat/regex.py"], "tests/compat/regex.py"),
     ("roundtrip", "test asan coverage", 600, [PY, "tests/compat/roundtrip.py"],
      "tests/compat/roundtrip.py"),
     ("import", "check test asan coverage", 600, [PY, "tests/import/run.py"],

@@ -78,7 +78,7 @@ bool cli_follow(cli *c, sfti_arena *arena, sft_span stem, const cli_move *model,
     sft_code code = cli_read_file(c, move->from, CLI_MOVE_TEXT_MOST, &bytes, &ignored);
     sft_span text = { code ? "" : bytes.data, code ? 0 : bytes.len };
     size_t mark = text.len > 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-    if (text.len == mark || !sfti_utf8_check(text.data, text.len)) {
+    if (text.len == mark || sfti_utf8_check(text.data, text.len) != text.len) {
         sft_buffer_free(&bytes);
         return code != SFT_OUT_OF_MEMORY;
     }
@@ -96,7 +96,7 @@ bool cli_follow(cli *c, sfti_arena *arena, sft_span stem, const cli_move *model,
         sft_span value = sfti_json_string(&json, arena);
         fine = key.data && value.data;
         sft_span after = fine ? new_value(&f, key, value) : value;
-        if (!fine || !after.data || !sfti_utf8_check(after.data, after.len)) continue;
+        if (!fine || !after.data || sfti_utf8_check(after.data, after.len) != after.len) continue;
         uint64_t len = sfti_spell(after, NULL);
         char *spelled = sfti_arena_take(arena, (size_t)len + 1);
         char *was = sfti_arena_copy(arena, text.data + mark + begin, json.text.len + 2);
@@ -106,7 +106,7 @@ bool cli_follow(cli *c, sfti_arena *arena, sft_span stem, const cli_move *model,
                                 &(cli_move_edit){ mark + begin, { was, json.text.len + 2 },
                                                   { spelled, (size_t)len } });
     }
-    if (json.type == SFTI_JSON_ERROR) move->edit_count = 0;
+    if (sfti_json_next(&json) != SFTI_JSON_END) move->edit_count = 0;
     sft_buffer_free(&bytes);
     return fine;
 }

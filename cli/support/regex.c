@@ -113,10 +113,11 @@ static bool rx_put_range(rx_parse *x, uint32_t first, uint32_t last) {
     return true;
 }
 
-static bool rx_begin_atom(rx_parse *x) {
+/* A step that may be repeated. */
+static bool rx_put_atom(rx_parse *x, rx_op op, int32_t a, int32_t b) {
     x->atom = x->to->count;
     x->has_atom = true;
-    return true;
+    return rx_put(x, op, a, b);
 }
 
 /* ── Sets ── */
@@ -144,9 +145,9 @@ static bool rx_put_class(rx_parse *x, const char *name, size_t len) {
 
 static bool rx_set_of_class(rx_parse *x, bool negated, const char *name) {
     size_t begin = x->to->range_count;
-    return rx_begin_atom(x) && rx_put_class(x, name, strlen(name)) &&
-           rx_put(x, negated ? RX_NOT_SET : RX_SET, (int32_t)begin,
-                  (int32_t)(x->to->range_count - begin));
+    return rx_put_class(x, name, strlen(name)) &&
+           rx_put_atom(x, negated ? RX_NOT_SET : RX_SET, (int32_t)begin,
+                       (int32_t)(x->to->range_count - begin));
 }
 
 /* The next is c, and is taken. */
@@ -183,13 +184,12 @@ static bool rx_set_item(rx_parse *x) {
 static bool rx_set(rx_parse *x) {
     size_t begin = x->to->range_count;
     rx_op op = rx_take(x, '^') ? RX_NOT_SET : RX_SET;
-    if (!rx_begin_atom(x)) return false;
     for (bool first = true;; first = false) {
         if (x->at == x->text.len) return rx_fail(x, "[ is not closed");
         if (!first && rx_take(x, ']')) break;
         if (!rx_set_item(x)) return false;
     }
-    return rx_put(x, op, (int32_t)begin, (int32_t)(x->to->range_count - begin));
+    return rx_put_atom(x, op, (int32_t)begin, (int32_t)(x->to->range_count - begin));
 }
 
 /* ── Repetition ── */
@@ -319,7 +319,7 @@ static bool rx_escape(rx_parse *x) {
     if (code >= '0' && code <= '9') return rx_fail(x, "\\1 to \\9 are not known in a pattern");
     if ((code | 0x20) >= 'a' && (code | 0x20) <= 'z')
         return rx_fail(x, "a backslash stands before a letter other than w W s S b B");
-    return rx_begin_atom(x) && rx_put(x, RX_CHAR, (int32_t)code, 0);
+    return rx_put_atom(x, RX_CHAR, (int32_t)code, 0);
 }
 
 static bool rx_item(rx_parse *x) {
@@ -336,8 +336,8 @@ static bool rx_item(rx_parse *x) {
     case '^': return rx_place(x, RX_BEGIN);
     case '$': return rx_place(x, RX_END);
     case '\\': return rx_escape(x);
-    case '.': return rx_begin_atom(x) && rx_put(x, RX_ANY, 0, 0);
-    default: return rx_begin_atom(x) && rx_put(x, RX_CHAR, (int32_t)code, 0);
+    case '.': return rx_put_atom(x, RX_ANY, 0, 0);
+    default: return rx_put_atom(x, RX_CHAR, (int32_t)code, 0);
     }
 }
 

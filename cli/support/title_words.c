@@ -17,14 +17,16 @@ sft_span cli_kind_words(sft_span id) {
     return words.data == id.data ? cli_id_words(SFTI_METHOD, id) : words;
 }
 
+/* On whatever system it was written. */
+static bool ends_folder(char c) {
+    return c == '/' || c == '\\';
+}
+
 sft_span cli_base_label_words(sft_span label) {
-    while (label.len > 1 && label.data[label.len - 1] == '/') label.len--;
-    for (size_t i = 0; i < label.len; i++) {
-        bool path = label.data[i] == '/' || label.data[i] == '\\';
-        if (!path || i + 1 == label.len) continue;
-        label = (sft_span){ label.data + i + 1, label.len - i - 1 };
-        i = 0;
-    }
+    while (label.len > 1 && ends_folder(label.data[label.len - 1])) label.len--;
+    size_t name = label.len;
+    while (name > 0 && !ends_folder(label.data[name - 1])) name--;
+    if (name < label.len) label = (sft_span){ label.data + name, label.len - name };
     if (cli_ends_with(label, ".safetensors")) label.len -= sizeof ".safetensors" - 1;
     else if (cli_ends_with(label, ".ckpt")) label.len -= sizeof ".ckpt" - 1;
     const sfti_record_row *row;

@@ -133,8 +133,9 @@ static void size_piece(title *t, const sft_node *root) {
     char buffer[CLI_NUMBER_SIZE];
     uint64_t unit = parameters >= 999500000 ? 1000000000 : 1000000;
     uint64_t tenths = parameters / (unit / 10) + (parameters % (unit / 10) >= unit / 20);
+    uint64_t whole = parameters / unit + (parameters % unit >= unit / 2);
     if (tenths >= 100 || tenths % 10 == 0)
-        snprintf(buffer, sizeof buffer, "%" PRIu64, (tenths + 5) / 10);
+        snprintf(buffer, sizeof buffer, "%" PRIu64, whole);
     else
         snprintf(buffer, sizeof buffer, "%" PRIu64 ".%" PRIu64, tenths / 10, tenths % 10);
     say(t, buffer);

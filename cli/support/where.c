@@ -187,9 +187,9 @@ static bool fits(const cli_where *where, sft_span text) {
     case CLI_WHERE_LESS: return compare(where, text) == WHERE_LESS;
     case CLI_WHERE_MORE: return compare(where, text) == WHERE_MORE;
     case CLI_WHERE_MOST: return compare(where, text) == WHERE_LESS || is_equal(where, text);
-    case CLI_WHERE_LEAST: return compare(where, text) == WHERE_MORE || is_equal(where, text);
+    case CLI_WHERE_LEAST: break;
     }
-    return false;
+    return compare(where, text) == WHERE_MORE || is_equal(where, text);
 }
 
 /* ── Reading ── */

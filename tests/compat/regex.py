@@ -56,7 +56,7 @@ def whole(rng):
 
 def ours(rows):
     lines = "".join(f"{p}\t{t}\n" for p, t in rows)
-    done = subprocess.run([os.path.join(BUILD, "tests", "regex")], input=lines.encode(),
+    done = subprocess.run([os.path.join(BUILD, "tests", "regex")], input=lines.encode("utf-8", "surrogateescape"),
                           stdout=subprocess.PIPE, check=True)
     return done.stdout.decode().splitlines()
 
@@ -72,7 +72,9 @@ GREEDY = [r"^([a-z]+)\.([0-9]+)\.(.*)$", r"([^.]*)[.]([^.]*)", r"(layers|blocks)
           r"(a+)(b*)c", r"([ab]{2})([ab]{2})?", r"^(.)(.)(.)", r"(((((((((a)b)c)1)_)a)b)c)1)",
           r"(\w+)_(\w+)$", r"(^|_)lora_(up|down)", r"([a-c])([a-c])*"]
 BAD = ["(", "a)", "*a", "a|*", "[", "[a", "[]", "a{2", "a{3,1}", "a{1001}", "a{", "\\", "(a)\\1",
-       "[b-a]", "[[:nosuch:]]", "[[.a.]]", "\\d", "(" * 65 + ")" * 65, "(((a{99}){99}){99})", "+"]
+       "[b-a]", "[[:nosuch:]]", "[[.a.]]", "\\d", "(" * 65 + ")" * 65, "(((a{99}){99}){99})", "+",
+       "((a{40}){40}){0,1000}", "a{1,1001}", "a{99999}", "[[:alpha", "[[=a=]]", "[[:", "a{,1}", "^*",
+       "\\b+", "(|*)"]
 # A pattern, a text, the match: what is ours to decide.
 FIXED = [("a.b", "a\u00e9b", (0, 4)), ("^.$", "\u20ac", (0, 3)), ("[\u00e0-\u00ff]+", "x\u00e9\u00e8", (1, 5)),
          ("[^a]", "\u20ac", (0, 3)), (r"\bb", "ab b", (3, 4)), (r"\<b\>", "ab b", (3, 4)),
@@ -80,7 +82,11 @@ FIXED = [("a.b", "a\u00e9b", (0, 4)), ("^.$", "\u20ac", (0, 3)), ("[\u00e0-\u00f
          ("[]]", "a]", (1, 2)), ("[a-]", "-", (0, 1)), ("[\\]", "\\", (0, 1)), ("x*", "aaa", (0, 0)),
          ("()", "a", (0, 0)), ("a||b", "b", (0, 1)), ("a{0}b", "ab", (1, 2)), (r"\{", "a{", (1, 2)),
          ("(a*)*", "b", (0, 0)), ("(a*)+c", "aac", (0, 3)), ("(a|b)*abb", "ababb", (0, 5)),
-         ("b$", "ab", (1, 2)), ("$", "ab", (2, 2)), ("^b", "ab", None), (r"\s\S", "a b", (1, 3))]
+         ("b$", "ab", (1, 2)), ("$", "ab", (2, 2)), ("^b", "ab", None), (r"\s\S", "a b", (1, 3)),
+         (r"\<b", "ab", None), (r"a\>", "ab", None), (r"\<-", "-", None), (r"-\>", "-", None),
+         # a byte that is no UTF-8 is a character
+         ("a.c", "a\udcffc", (0, 3)), ("\udcff+", "a\udcff\udcff", (1, 3)), ("[[]", "a[", (1, 2)),
+         ("[a[]", "[", (0, 1)), ("a{0,0}b", "ab", (1, 2)), ("[^\udcff]", "\udcff\udcfe", (1, 2))]
 
 
 def main():

@@ -37,7 +37,8 @@ static sft_code join_pieces(paddle_join *p, const sfti_value *names, sfti_piece 
         sfti_value **place = text ? paddle_value(p->root, (sft_span){ name->u.text, name->count })
                                   : NULL;
         sfti_value *slice = place ? *place : NULL;
-        if (!slice || slice->kind != SFTI_VALUE_TENSOR) return join_fail(p, name);
+        if (!slice || slice->kind != SFTI_VALUE_TENSOR || slice == *first)
+            return join_fail(p, name);
         const sfti_item *item = slice->u.item;
         if (i == 0) *first = slice;
         if (item->strides || item->rank != 1 || item->dtype != (*first)->u.item->dtype ||

@@ -16,6 +16,7 @@ typedef struct numpy_dtype {
 static bool dtype_named(const sfti_value *name, numpy_dtype *out) {
     if (sfti_value_meaning(name) == SFTI_MEANS_TORCH_DTYPE && name->kind == SFTI_VALUE_GLOBAL) {
         const sfti_torch_dtype *dtype = name->u.global->dtype;
+        if (dtype->kind != SFTI_TORCH_PLAIN) return false;
         *out = (numpy_dtype){ dtype->dtype, dtype->swap, false, { NULL, 0 } };
         return true;
     }

@@ -61,12 +61,15 @@ static sft_code load_index(shard_map *m) {
     sft_code code = sfti_import_load(m->im, input, 0, input->size, &text);
     if (code) return code;
     sfti_json_begin(&json, (const char *)text, (size_t)input->size);
-    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return index_syntax(m, &json, "an object");
+    bool has_map = false;
+    (void)sfti_json_next(&json); /* the object by which the index is known */
     while (!code && sfti_json_next(&json) == SFTI_JSON_KEY) {
-        if (sft_span_equal(json.text, sft_span_cstr("weight_map")))
-            code = read_weight_map(m, &json);
-        else (void)sfti_json_skip(&json);
+        if (!sft_span_equal(json.text, sft_span_cstr("weight_map"))) (void)sfti_json_skip(&json);
+        else if (has_map) code = index_syntax(m, &json, "\"weight_map\" once");
+        else code = read_weight_map(m, &json);
+        has_map |= m->count > 0;
     }
+    if (!code && json.type == SFTI_JSON_OBJECT_END) (void)sfti_json_next(&json);
     if (!code && json.type == SFTI_JSON_ERROR) code = sfti_json_fail(&json, 0, m->im->err);
     return code;
 }

@@ -26,6 +26,10 @@ def shards(ctx):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(words.replace("@", os.path.basename(path) + "."))
         return write
+
+    def large(path):
+        index(one)(path)
+        os.truncate(path, 257 << 20)
     one = '{"weight_map": {"w": "@a.bin"}}'
     both = '{"metadata": {"total_size": 24}, "weight_map": {"v": "@b.bin", "w": "@a.bin"}}'
     w, v = {"w": tensor()}, {"v": tensor(size=(2,))}
@@ -56,6 +60,9 @@ def shards(ctx):
         ("a name that is cut", index('{"weight_map": {"w": "@a.bin", "v": ', a=w), "-",
          ("json_syntax", "")),
         ("an index that is cut", index(one[:-1], a=w), "-", ("json_syntax", "")),
+        ("a name twice", index(one.replace("}}", ', "w": "@b.bin"}}'), a=w), "-",
+         ("index_tensor_duplicate", "once in weight_map, found it twice")),
+        ("of 257 MiB", large, "-", ("foreign_table", "an index of at most 268435456 bytes")),
         ("behind its end", index(one + " {}", a=w), "-", ("json_trailing", "")),
     ])
 

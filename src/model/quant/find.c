@@ -268,7 +268,9 @@ static sft_code name_result(sfti_quant_fit *f, sft_error *err) {
     if (!name.len && !f->match->layout->result.len) return SFT_OK;
     if (!name.len)
         name = sfti_layout_name(f->match->layout->result, f->match->stem, buffer);
-    char *copy = name.len ? sfti_arena_copy(f->search->arena, name.data, name.len) : NULL;
+    if (!name.len)
+        return sfti_fit_fail(t, "a name of at most 1024 bytes for its values", "a longer one", err);
+    char *copy = sfti_arena_copy(f->search->arena, name.data, name.len);
     if (!copy) return sfti_fail_memory(err, name.len);
     f->q->spec.name = (sft_span){ copy, name.len };
     if (sfti_names_find(&f->search->names, f->q->spec.name) == NONE) return SFT_OK;

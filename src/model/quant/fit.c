@@ -25,14 +25,16 @@ uint32_t sfti_quant_named(const sfti_quant_search *search, sft_span names, sft_s
 
 static void dimensions_text(const uint64_t *shape, uint32_t rank, char out[96]) {
     size_t len = 0;
+    uint32_t d = 0;
     out[len++] = '[';
-    for (uint32_t d = 0; d < rank && len < 64; d++) {
+    for (; d < rank && len < 64; d++) {
         char digits[SFTI_UINT_SIZE];
         size_t more = sfti_uint_text(shape[d], 0, digits);
         if (d > 0) out[len++] = ',';
         memcpy(out + len, digits, more);
         len += more;
     }
+    if (d < rank) memcpy(out + len, ",...", 4), len += 4;
     out[len++] = ']';
     out[len] = 0;
 }
@@ -121,9 +123,10 @@ static sft_code find_bits(sfti_quant_fit *f, const uint64_t *told, uint32_t *bit
             return sfti_fit_fail(t, "a number of bits that its shape and a quantization_config "
                                  "tell", fitting ? "several" : "none", err);
         while (fitting >>= 1) width++;
-    } else if (how->words && zeros && zeros->rank == 2 && f->inner > 0) {
-        if (!sfti_mul(zeros->shape[1], 32, &width) || width % f->inner != 0) width = 0;
-        width /= f->inner;
+    } else if (how->words) {
+        bool fits = zeros && zeros->rank == 2 && f->inner > 0
+                 && sfti_mul(zeros->shape[1], 32, &width) && width % f->inner == 0;
+        width = fits ? width / f->inner : 0;
     } else {
         sft_span layer = t->name;
         while (layer.len > 0 && layer.data[layer.len - 1] != '.') layer.len--;

@@ -79,7 +79,7 @@ static sft_code read_state(const sfti_quant_fit *f, quant_state *out, sft_error 
 
 sft_code sfti_fit_flat(sfti_quant_fit *f, sft_error *err) {
     sfti_quant *q = f->q;
-    const sft_tensor *t = sfti_fit_tensor(f, 0), *scale = q->parts[1].tensor, *more = NULL;
+    const sft_tensor *t = sfti_fit_tensor(f, 0), *scale = q->parts[1].tensor;
     quant_state state;
     sft_code code = read_state(f, &state, err);
     if (code) return code;
@@ -108,8 +108,8 @@ sft_code sfti_fit_flat(sfti_quant_fit *f, sft_error *err) {
         if (k > 0 && (part->tensor->rank != 1 || part->tensor->shape[0] != part->columns))
             return sfti_fit_shape(part->tensor, &part->columns, 1, err);
     }
-    more = q->count > 2 ? q->nested_book.tensor : NULL;
-    if ((scale->dtype == SFT_U8) != (q->count > 2) || (q->count > 2) != (more != NULL))
+    bool nested = q->count > 2;
+    if ((scale->dtype == SFT_U8) != nested || (q->nested_book.tensor != NULL) != nested)
         return sfti_fit_fail(scale, "nested statistics for those that are codes only", "others",
                              err);
     q->nested_offset = (float)state.offset;

@@ -27,15 +27,15 @@ static const char *const idle_keys[] = { "full_precision_matrix_mult", "full_pre
 
 /* A size as an integer, or the two of [rows, columns]; false: it is another value, or another than
  * was told before. */
-static bool read_declared_sizes(sfti_json *json, uint64_t *sizes, size_t count) {
-    if (count > 1 && json->type != SFTI_JSON_ARRAY) return false;
+static bool read_declared_sizes(sfti_json json, uint64_t *sizes, size_t count) {
+    if (count > 1 && json.type != SFTI_JSON_ARRAY) return false;
     for (size_t i = 0; i < count; i++) {
-        if ((count > 1 ? sfti_json_next(json) : json->type) != SFTI_JSON_UINT || json->value == 0
-            || (sizes[i] && sizes[i] != json->value))
+        if ((count > 1 ? sfti_json_next(&json) : json.type) != SFTI_JSON_UINT || json.value == 0
+            || (sizes[i] && sizes[i] != json.value))
             return false;
-        sizes[i] = json->value;
+        sizes[i] = json.value;
     }
-    return count == 1 || sfti_json_next(json) == SFTI_JSON_ARRAY_END;
+    return count == 1 || sfti_json_next(&json) == SFTI_JSON_ARRAY_END;
 }
 
 /* Text, or an object, in which "params" may hold the rest. False: neither, or no JSON. */
@@ -72,11 +72,11 @@ static bool read_format(sft_span text, sfti_arena *arena, sfti_declared_format *
         } else if (is_bool && sft_span_equal(key, sft_span_cstr("per_row"))) {
             out->shares |= type == SFTI_JSON_TRUE ? SFTI_SHARE_ROW : SFTI_SHARE_ALL;
         } else if (sft_span_equal(key, sft_span_cstr("convrot_groupsize"))) {
-            if (!read_declared_sizes(&json, &out->rotated, 1)) out->unknown = key;
+            if (!read_declared_sizes(json, &out->rotated, 1)) out->unknown = key;
         } else if (sft_span_equal(key, sft_span_cstr("group_size"))) {
-            if (!read_declared_sizes(&json, &out->group, 1)) out->unknown = key;
+            if (!read_declared_sizes(json, &out->group, 1)) out->unknown = key;
         } else if (sft_span_equal(key, sft_span_cstr("orig_shape"))) {
-            if (!read_declared_sizes(&json, out->shape, 2)) out->unknown = key;
+            if (!read_declared_sizes(json, out->shape, 2)) out->unknown = key;
         } else if (!is_declared_word(key, idle_keys, sizeof idle_keys / sizeof *idle_keys)) {
             out->unknown = key;
         }

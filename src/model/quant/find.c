@@ -361,7 +361,7 @@ static sft_code find_declared(sfti_quant_search *search, uint32_t i,
                                 "expected the tensors of \"%.*s\", as which it is declared, found "
                                 "others", SFTI_CLIP(format.name, 100));
     bool agrees = declared->method.len == 0;
-    for (size_t k = 1; !agrees && k < declared->layouts.count && k < 64; k++) {
+    for (size_t k = 1; !agrees && k < declared->layouts.count; k++) {
         const sfti_quant_layout *a = &declared->layouts.rows[k], *b = match.layout;
         sfti_match other = { .told = true };
         agrees = declared->allowed >> k & 1 && match_layout(search, a, i, &other)
@@ -396,7 +396,7 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
     bool flattened = sfti_declared_torchao(search->set, i, search->arena, &result, &object);
     /* The first that fits; of those that do not, the first tells why. */
     sft_error what = SFT_ERROR_INIT;
-    for (size_t k = 1; !*out && k < declared->layouts.count && k < 64; k++) {
+    for (size_t k = 1; !*out && k < declared->layouts.count; k++) {
         const sfti_quant_layout *layout = &declared->layouts.rows[k];
         sfti_match match = { .told = told || flattened };
         sft_error own = SFT_ERROR_INIT;

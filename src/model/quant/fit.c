@@ -210,8 +210,8 @@ static sft_code fit_codes(sfti_quant_fit *f, sft_error *err) {
     if (rank > 1) f->shape[rank - 2] = q->rows;
     if (rank > 0) f->shape[rank - 1] = q->columns;
     q->matrices = 1;
-    for (uint32_t d = 0; d + 2 < rank; d++)
-        if (!sfti_mul(q->matrices, f->shape[d], &q->matrices))
+    for (uint32_t d = 0; d + 2 < rank; d++) /* the header's product of more has no overflow */
+        if (sfti_never(!sfti_mul(q->matrices, f->shape[d], &q->matrices)))
             return sfti_fit_fail(t, "a shape below 2^64", "another", err);
     codes->matrix_bytes = q->matrices > 1 ? (t->end - t->begin) / q->matrices : 0;
     q->spec.rank = rank;
@@ -404,7 +404,8 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
     uint64_t single, all, count = 1, lead = 1;
     bool leads = rank == q->spec.rank; /* with the dimensions of the codes */
     for (uint32_t d = 0; d < rank; d++) {
-        if (!sfti_mul(count, t->shape[d], &count)) return sfti_fit_shape(t, e, 2, err);
+        /* the header's product has no overflow */
+        if (sfti_never(!sfti_mul(count, t->shape[d], &count))) return sfti_fit_shape(t, e, 2, err);
         if (d + 2 < rank) lead *= t->shape[d];
         leads = leads && (d + 2 >= rank || t->shape[d] == f->shape[d]);
     }

@@ -182,7 +182,9 @@ bool sfti_layouts_parse(sft_span text, sfti_arena *arena, sfti_layouts *out, siz
         text.len -= rest.len + (end != NULL);
         if (!sfti_layout_word(&one, ' ', &word) || *word.data == '#') continue;
         bool good = true;
-        if (*rest.data != ' ') {
+        if (*rest.data != ' ' && out->count == SFTI_LAYOUTS_MOST) {
+            good = false;
+        } else if (*rest.data != ' ') {
             sfti_quant_layout *layout = &out->rows[out->count++];
             memset(layout, 0, sizeof *layout);
             good = word_is(word, "layout") && sfti_layout_word(&one, ' ', &layout->id);

@@ -94,6 +94,7 @@ bool sfti_layout_line(sft_span *lines, const char *word, sft_span *first, sft_sp
 
 /* ── Names ── */
 
+#define SFTI_LAYOUTS_MOST 63 /* a bit for each */
 #define SFTI_PART_NAME 1024 /* a longer name has no companions */
 
 /* The stem of a name that one of the codes' names fits; false: it fits none. */

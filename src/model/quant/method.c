@@ -223,7 +223,7 @@ static sft_code take_method(sfti_declared *d, sft_span text, const char *fallbac
     uint64_t allowed = 0;
     const char *key = NULL, *wrong = NULL;
     sft_span found = { NULL, 0 };
-    for (size_t i = 1; i < d->layouts.count && i < 64; i++) {
+    for (size_t i = 1; i < d->layouts.count; i++) {
         sft_span configs = d->layouts.rows[i].configs, method, keys, condition;
         while (sfti_layout_line(&configs, "config", &method, &keys)) {
             bool fits = is_method(name, method);

@@ -11,7 +11,7 @@ typedef struct quant_case {
     const char *tensors; /* "NAME DTYPE SHAPE DATA", parted by ';': below */
     const char *config;  /* the quantization_config of the metadata, or NULL */
     const char *about;   /* the tensor of the refusal, or of the values; NULL: of none */
-    const char *says;    /* a part of the message; "=1,2" : the first values */
+    const char *says;    /* a part of the message; "=1,2", the first values, or "=as stored" */
 } quant_case;
 
 /* One of "w F8_E4M3 2,4 #56,57": a shape of "-" has no dimension. DATA is nothing (zeros), "#1,2",
@@ -139,6 +139,9 @@ static inline bool case_has_values(sft_conversion *conversion, const sft_set *se
         sft_part part = sft_conversion_part(conversion, i);
         if (!part.source || !sft_span_equal(part.spec.name, sft_span_cstr(name))) continue;
         uint64_t at = part.begin;
+        if (strcmp(values, "as stored") == 0)
+            return sft_conversion_action(conversion, i, NULL) != SFT_CONVERT_DEQUANTIZE
+                && part.spec.dtype == sft_set_tensor_at(set, i)->dtype;
         for (const char *v = values; *v; v += strcspn(v, ","), v += *v == ',') {
             float found;
             size_t got = 0;

@@ -276,7 +276,7 @@ static sft_code apply_one(apply_run *run, const sfti_layout_rule *rule, sfti_sid
     case SFTI_OP_SAME: break;
     case SFTI_OP_SWAP: case SFTI_OP_SWAP_PAIR:
         if (rows % 2 || !row_bytes(spec, &each))
-            return apply_refuse(run, part, "an even number of rows");
+            return apply_refuse(run, part, "an even number of rows of whole bytes");
         sft_code code = add_shaped(run, name, part, true, spec->rank, shape);
         for (uint64_t half = 2; !code && half-- > 0;)
             code = sfti_layout_segment_add(run->out, (sfti_layout_segment){
@@ -285,7 +285,7 @@ static sft_code apply_one(apply_run *run, const sfti_layout_rule *rule, sfti_sid
         return code;
     case SFTI_OP_TRANSPOSE:
         if (spec->rank != 2 || bits % 8 || sfti_layout_bytes(spec) > TURNED_MOST)
-            return apply_refuse(run, part, "a matrix of at most 256 MiB");
+            return apply_refuse(run, part, "a matrix of whole bytes, at most 256 MiB");
         shape[0] = spec->shape[1], shape[1] = spec->shape[0];
         code = add_shaped(run, name, part, true, 2, shape);
         if (code) return code;
@@ -309,7 +309,8 @@ static sft_code apply_one(apply_run *run, const sfti_layout_rule *rule, sfti_sid
             return apply_refuse(run, part, "a vector that divides into these rows");
         if (!forth && (spec->rank != 2 || rows != rule->number))
             return apply_refuse(run, part, "a matrix of these rows");
-        if (!forth && !sfti_mul(rows, shape[1], &shape[0]))
+        /* the header's product has no overflow */
+        if (!forth && sfti_never(!sfti_mul(rows, shape[1], &shape[0])))
             return apply_refuse(run, part, "a smaller matrix");
         if (!forth) return add_shaped(run, name, part, false, 1, shape);
         shape[0] = rule->number, shape[1] = rows / rule->number;

@@ -72,9 +72,7 @@ bool sfti_layout_is_stray(const sfti_layout_text *layouts, sft_span name) {
     sfti_layout_match match;
     sft_span pattern;
     for (sft_span rest = layouts->stray; sfti_layout_next(&rest, &pattern);)
-        if (sfti_layout_matches(pattern, name, true, &match)
-            && (match.rest.len == 0 || pattern.data[pattern.len - 1] == '*'))
-            return true;
+        if (sfti_layout_matches(pattern, name, true, &match)) return true;
     return false;
 }
 

@@ -33,7 +33,8 @@ static void reads_configurations(void **unused) {
           "the metadata, found \"none\"" },
         { SCALED, "[1]", NULL, "expected a quantization_config in JSON in the metadata" },
         { SCALED, "{\"quant_method\":\"fp8\"", NULL, "expected a quantization_config in JSON" },
-        { SCALED, "{\"quant_method\":\"fp8\",\"a\":[}", NULL, "expected a quantization_config in JSON" },
+        { SCALED, "{\"quant_method\":\"fp8\",\"a\":[}", NULL,
+          "expected a quantization_config in JSON" },
         { SCALED, "{\"quant_method\":\"fp8\",\"fmt\":\"e5m2\"}", "w",
           "expected what the quantization_config's \"fp8\" stores, found another layout" },
         { SCALED, "{\"quant_method\":\"modelopt\",\"quant_algo\":\"FP9\"}", NULL,
@@ -47,7 +48,8 @@ static void reads_configurations(void **unused) {
           "=2,2,2" },
         { SCALED, CT(",\"transform_config\":{\"a\":1}"), NULL,
           "expected a transform_config that is known" },
-        { SCALED, CT(",\"transform_config\":5"), NULL, "expected a transform_config that is known" },
+        { SCALED, CT(",\"transform_config\":5"), NULL,
+          "expected a transform_config that is known" },
         { SCALED, CT(",\"sparsity_config\":{\"format\":\"sparse-24\"}"), NULL,
           "expected a sparsity_config that is known" },
         /* groups and blocks */
@@ -83,7 +85,8 @@ static void reads_configurations(void **unused) {
           "=2,2,3,3,4,4,5,5" },
         { BLOCKS, CT(",\"config_groups\":{\"g\":{\"block_structure\":[1]}}"), "w",
           "=2,2,3,3,4,4,5,5" },
-        { BLOCKS, CT(WEIGHTS("\"block_structure\":\"[1]\",\"more\":[1]")), "w", "=2,2,3,3,4,4,5,5" },
+        { BLOCKS, CT(WEIGHTS("\"block_structure\":\"[1]\",\"more\":[1]")), "w",
+          "=2,2,3,3,4,4,5,5" },
         /* kinds, widths and zero points */
         { SCALED, CT(WEIGHTS("\"type\":\"float\",\"num_bits\":8")), "w", "=2,2" },
         { SCALED, CT(WEIGHTS("\"type\":\"int\"")), "w", "tells, found floats" },
@@ -108,7 +111,8 @@ static void reads_configurations(void **unused) {
         { "w_packed I32 2,1 #2576980377;w_scale F16 2,2 #15360;w_shape I64 2 #2,8",
           CT(",\"format\":\"pack-quantized\"" WEIGHTS("\"num_bits\":4,\"actorder\":null")),
           "w", "=1,1" },
-        { BLOCKS, "{\"quant_method\":\"fp8\",\"weight_block_size\":[1,2]}", "w", "=2,2,3,3,4,4,5,5" },
+        { BLOCKS, "{\"quant_method\":\"fp8\",\"weight_block_size\":[1,2]}", "w",
+          "=2,2,3,3,4,4,5,5" },
         { BLOCKS, "{\"quant_method\":\"fp8\",\"weight_block_size\":2}", NULL,
           "expected a weight_block_size that is known" },
         { BLOCKS, "{\"quant_method\":\"fp8\",\"weight_block_size\":[1,0]}", NULL,
@@ -124,7 +128,8 @@ static void reads_configurations(void **unused) {
         { SCALED, "{\"quant_method\":\"fp8\",\"bits\":0}", "w", "=2,2" },
         /* modules that are left as they were */
         { "m.weight F8_E4M3 2,4 #56", CT(",\"ignore\":[\"m\"]"), "m.weight", "=as stored" },
-        { "m.weight F8_E4M3 2,4 #56", CT(",\"ignore\":[1,\"n\",[\"m\"]]"), "m.weight", "=as stored" },
+        { "m.weight F8_E4M3 2,4 #56", CT(",\"ignore\":[1,\"n\",[\"m\"]]"), "m.weight",
+          "=as stored" },
         { "m.weight F8_E4M3 2,4", CT(",\"ignore\":[\"n\"]"), "m.weight",
           "expected \"m.weight_scale\" beside it, found none" },
         { "m.weight F8_E4M3 2,4", CT(",\"ignore\":[]"), "m.weight", "beside it, found none" },
@@ -156,8 +161,10 @@ static void reads_mlx(void **unused) {
           "as a configuration tells of its layer, found another mode" },
         { MLX, "{\"bits\":4,\"group_size\":8,\"m\":{\"mode\":4}}", "m.weight",
           "as a configuration tells of its layer, found another mode" },
-        { MLX, "{\"bits\":4,\"group_size\":8,\"m\":false}", "m.weight", "of its layer, found false" },
-        { MLX, "{\"bits\":4,\"group_size\":8,\"m\":null}", "m.weight", "of its layer, found false" },
+        { MLX, "{\"bits\":4,\"group_size\":8,\"m\":false}", "m.weight",
+          "of its layer, found false" },
+        { MLX, "{\"bits\":4,\"group_size\":8,\"m\":null}", "m.weight",
+          "of its layer, found false" },
         { MLX, "{\"bits\":4,\"group_size\":8,\"m\":{\"bits\":4},\"m\":{\"bits\":4}}", "m.weight",
           "of its layer, found two" },
         { MLX, "{\"bits\":4,\"bits\":4,\"group_size\":8}", "m.weight", "of its layer, found two" },
@@ -191,7 +198,8 @@ static void reads_torchao(void **unused) {
         { AO_IS("\"block_size\":[1,2]"), NULL, "m._weight_qdata", "(block_size), found another" },
         { AO_IS("\"block_size\":[1,4,1]"), NULL, "m._weight_qdata", "(block_size), found another" },
         { AO_IS("\"block_size\":[1]"), NULL, "m._weight_qdata", "(block_size), found another" },
-        { AO_IS("\"block_size\":[1,\"4\"]"), NULL, "m._weight_qdata", "(block_size), found another" },
+        { AO_IS("\"block_size\":[1,\"4\"]"), NULL, "m._weight_qdata",
+          "(block_size), found another" },
         { AO_IS("\"block_size\":[9223372036854775808,4]"), NULL, "m._weight_qdata",
           "(block_size), found another" },
         { AO_IS("\"block_size\":\"4\""), NULL, "m._weight_qdata", "(block_size), found another" },
@@ -200,7 +208,8 @@ static void reads_torchao(void **unused) {
           "m._weight_qdata F8_E4M3 2,2,2;m._weight_scale F32 2,1,1", NULL, "m._weight_qdata",
           "(block_size), found another" },
         { AO("{\"_type\":\"Float8Tensor\",\"_tensor_data_names\":[\"qdata\"]}"), NULL,
-          "m._weight_qdata", "that the metadata list (_tensor_data_names), found others beside it" },
+          "m._weight_qdata",
+          "that the metadata list (_tensor_data_names), found others beside it" },
         { AO("{\"_type\":\"Float8Tensor\",\"_tensor_data_names\":[]}"), NULL, "m._weight_qdata",
           "that the metadata list (_tensor_data_names)" },
         { AO("{\"_type\":\"Float8Tensor\",\"_tensor_data_names\":\"qdata\"}"), NULL, "m.weight",
@@ -208,7 +217,8 @@ static void reads_torchao(void **unused) {
         { AO("{\"_type\":\"Float8Tensor\",\"_tensor_data_names\":[\"qdata\",\"scale\",\"zero\"]}"),
           NULL, "m._weight_qdata",
           "expected its \"zero\" too, as the metadata say, found none that belongs to" },
-        { AO("{\"_type\":\"Float8Tensor\",\"_tensor_data_names\":[\"qdata\",\"scale\",\"\"]}"), NULL,
+        { AO("{\"_type\":\"Float8Tensor\",\"_tensor_data_names\":[\"qdata\",\"scale\",\"\"]}"),
+          NULL,
           "m._weight_qdata", "expected its \"\" too" },
         { AO("{\"_type\":\"Float8Tensor\",\"_tensor_data_names\":[\"qdata\",\"scale\",\"b\"]};"
           "m._weight_b F32 1"), NULL, "m._weight_qdata",
@@ -219,7 +229,8 @@ static void reads_torchao(void **unused) {
           "=2,2" },
         { AO("{\"_type\":\"Float8Tensor\",\"_type\":\"Int8Tensor\"}"), NULL, "m._weight_qdata",
           "expected a class of torchao that is known" },
-        { AO("{\"_type\":{\"a\":1}}"), NULL, "m._weight_qdata", "a class of torchao that is known" },
+        { AO("{\"_type\":{\"a\":1}}"), NULL, "m._weight_qdata",
+          "a class of torchao that is known" },
         { AO("{\"_type\":{\"a\":["), NULL, "m._weight_qdata", "a class of torchao that is known" },
         { AO("{\"_type\":{\"_data\":\"Float8Tensor\""), NULL, "m._weight_qdata",
           "a class of torchao that is known" },
@@ -241,14 +252,16 @@ static void reads_torchao(void **unused) {
 }
 
 #define COMFY(text) "m.weight F8_E4M3 2,4 #56;m.weight_scale F32 - #2;m.comfy_quant U8 ? =" text
-#define LAYERS(text) "m.weight F8_E4M3 2,4 #56;m.weight_scale F32 - #2;@_quantization_metadata =" text
+#define LAYERS(text) \
+    "m.weight F8_E4M3 2,4 #56;m.weight_scale F32 - #2;@_quantization_metadata =" text
 #define F8 "\"format\":\"float8_e4m3fn\""
 
 static void reads_comfy(void **unused) {
     static const quant_case cases[] = {
         { COMFY("{" F8 "}"), NULL, "m.weight", "=2,2" },
         { COMFY("\"float8_e4m3fn\""), NULL, "m.weight", "=2,2" },
-        { COMFY("\"float8_e4m3fn\" 1"), NULL, "m.comfy_quant", "a format in JSON, found other bytes" },
+        { COMFY("\"float8_e4m3fn\" 1"), NULL, "m.comfy_quant",
+          "a format in JSON, found other bytes" },
         { COMFY("{" F8 ",\"params\":{\"orig_dtype\":\"float16\"}}"), NULL, "m.weight", "=2,2" },
         { COMFY("{" F8 "," F8 "}"), NULL, "m.weight", "=2,2" },
         { COMFY("{" F8 ",\"params\":{},\"params\":{}}"), NULL, "m.weight",
@@ -267,7 +280,8 @@ static void reads_comfy(void **unused) {
         { COMFY("{" F8 ",\"convrot_groupsize\":0}"), NULL, "m.weight",
           "found \"convrot_groupsize\" declared too" },
         { COMFY("{" F8 ",\"convrot_groupsize\":16,\"convrot\":false}"), NULL, "m.weight", "=2,2" },
-        { COMFY("{" F8 ",\"convrot_groupsize\":16}"), NULL, "m.weight", "\"convrot\" declared too" },
+        { COMFY("{" F8 ",\"convrot_groupsize\":16}"), NULL, "m.weight",
+          "\"convrot\" declared too" },
         { COMFY("{" F8 ",\"group_size\":16}"), NULL, "m.weight", "\"group_size\" declared too" },
         { COMFY("{" F8 ",\"group_size\":\"a\"}"), NULL, "m.weight", "\"group_size\" declared too" },
         { COMFY("{" F8 ",\"group_size\":16,\"group_size\":32}"), NULL, "m.weight",
@@ -278,7 +292,8 @@ static void reads_comfy(void **unused) {
         { COMFY("{" F8 ",\"orig_shape\":[2]}"), NULL, "m.weight", "\"orig_shape\" declared too" },
         { COMFY("{" F8 ",\"orig_shape\":[2,0]}"), NULL, "m.weight", "\"orig_shape\" declared too" },
         { COMFY("{" F8 ",\"orig_shape\":8}"), NULL, "m.weight", "\"orig_shape\" declared too" },
-        { COMFY("{" F8 ",\"orig_shape\":[2,4,1]}"), NULL, "m.weight", "\"orig_shape\" declared too" },
+        { COMFY("{" F8 ",\"orig_shape\":[2,4,1]}"), NULL, "m.weight",
+          "\"orig_shape\" declared too" },
         { COMFY("{" F8 ",\"per_row\":false}"), NULL, "m.weight", "=2,2" },
         { COMFY("{" F8 ",\"per_row\":5}"), NULL, "m.weight", "\"per_row\" declared too" },
         { COMFY("{" F8 ",\"more\":{\"a\":[1]}}"), NULL, "m.weight", "\"more\" declared too" },
@@ -311,7 +326,8 @@ static void reads_comfy(void **unused) {
         { LAYERS("{\"format_version\":\"1.0\",\"layers\":{\"m\":{" F8 "}}}"), NULL, "m.weight",
           "=2,2" },
         { LAYERS("{\"layers\":{\"m\":{" F8 "},\"m\":{" F8 "}}}"), NULL, "m.weight", "=2,2" },
-        { LAYERS("{\"layers\":{\"m\":{" F8 "},\"m\":{" F8 ",\"per_row\":false}}}"), NULL, "m.weight",
+        { LAYERS("{\"layers\":{\"m\":{" F8 "},\"m\":{" F8 ",\"per_row\":false}}}"), NULL,
+          "m.weight",
           "=2,2" },
         { LAYERS("{\"layers\":{\"m\":{" F8 ",\"per_row\":true},\"m\":{" F8 ",\"per_row\":false}}}"),
           NULL, "m.weight", "expected one declared format, found \"two\"" },
@@ -354,14 +370,16 @@ static void reads_comfy(void **unused) {
 static void reads_files_beside(void **unused) {
     static const struct { const char *file, *text, *says; uint64_t size; } cases[] = {
         { "config.json", "{\"a\":1}", "=2.5", 0 },
-        { "config.json", "\xEF\xBB\xBF{\"quantization\":{\"bits\":4,\"group_size\":8}}", "=2.5", 0 },
+        { "config.json", "\xEF\xBB\xBF{\"quantization\":{\"bits\":4,\"group_size\":8}}", "=2.5",
+          0 },
         { "config.json", "{\"quantization\":null,\"quantization\":{\"bits\":4,\"group_size\":8}}",
           "=2.5", 0 },
         { "config.json", "{\"quantization\":5}", "=2.5", 0 },
         { "config.json", "{\"quantization\":{\"bits\":4}}", "=2.5", 0 },
         { "config.json", "{\"quantization\":{\"bits\":4,\"group_size\":8,\"m\":{\"bits\":4}}}",
           "expected a single bits and group_size that is known", 0 },
-        { "config.json", "{\"quantization\":{\"quant_method\":\"fp8\",\"bits\":4,\"group_size\":8}}",
+        { "config.json",
+          "{\"quantization\":{\"quant_method\":\"fp8\",\"bits\":4,\"group_size\":8}}",
           "expected a single quant_method that is known", 0 },
         { "quantize_config.json", "{\"bits\":4,\"group_size\":8}",
           "expected a single quant_method that is known", 0 },
@@ -370,14 +388,14 @@ static void reads_files_beside(void **unused) {
         { "config.json", "[1]", "expected a quantization_config in JSON in config.json", 0 },
         { "config.json", "{\"a\":1", "expected a quantization_config in JSON in config.json", 0 },
         { "config.json", "{\"a\":[}", "expected a quantization_config in JSON in config.json", 0 },
-        { "config.json", "{\"a\":\"\xff\"}", "expected a quantization_config in JSON in config.json",
+        { "config.json", "{\"a\":\"\xff\"}",
+          "expected a quantization_config in JSON in config.json",
           0 },
         { "config.json", "", "expected a quantization_config in JSON in config.json", 0 },
         { "hf_quant_config.json", "{}", "expected hf_quant_config.json of at most 16777216 bytes, "
           "found more", 16777217 },
     };
-    static const quant_case model = { MLX, "{\"bits\":4,\"group_size\":8}", NULL, "=" };
-    case_model m = case_open(&model);
+    case_model m = case_open(MLX, "{\"bits\":4,\"group_size\":8}");
     size_t failed = 0;
     (void)unused;
     for (size_t i = 0; i < COUNT(cases); i++) {

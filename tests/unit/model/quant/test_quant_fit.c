@@ -12,8 +12,8 @@
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define ONES_16 "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
 #define CT(format, weights) \
-    "{\"quant_method\":\"compressed-tensors\",\"format\":\"" format "\",\"config_groups\":{\"g\":{" \
-    "\"weights\":{" weights "}}}}"
+    "{\"quant_method\":\"compressed-tensors\",\"format\":\"" format "\"," \
+    "\"config_groups\":{\"g\":{\"weights\":{" weights "}}}}"
 #define PACK(weights) CT("pack-quantized", "\"type\":\"int\",\"symmetric\":true," weights)
 #define FLOATS(weights) CT("float-quantized", "\"type\":\"float\"," weights)
 #define GPTQ "{\"quant_method\":\"gptq\",\"bits\":4}"
@@ -215,7 +215,8 @@ static void fits_packed_codes(void **unused) {
         { "w U8 1,8 #34;w_scale F8_E4M3 1,1 #56;w_scale_2 F32 1 #2", NVFP4, "w", "=2,2,2,2" },
         { "w U8 1,8;w_scale F32 1,1;w_scale_2 F32 1", NVFP4, "w",
           "expected what the quantization_config's \"modelopt\" stores, found another layout" },
-        { "w U8 1,8;w_scale F8_E4M3 1,1", NVFP4, "w", "expected \"w_scale_2\" beside it, found none" },
+        { "w U8 1,8;w_scale F8_E4M3 1,1", NVFP4, "w",
+          "expected \"w_scale_2\" beside it, found none" },
     };
     (void)unused;
     cases_hold(cases, COUNT(cases));
@@ -425,8 +426,8 @@ static void fits_lines(void **unused) {
           "m.weight", "=0,1,2,3" },
         { "m.W_q U8 1,1 #160;m.zero F32 8,1 #0;m.scale F32 8,1 #1;m.shape I64 2 #8,1", NULL,
           "m.weight", "=1,0,1,0,0,0,0,0" },
-        { "m.W_q I32 2,1 #134217728,268435456;m.zero F32 11,1 #0;m.scale F32 11,1 #1;m.shape I64 2 #11,1", NULL,
-          "m.weight", "=1,2,0,0,0,0,0,0,0,0,0" },
+        { "m.W_q I32 2,1 #134217728,268435456;m.zero F32 11,1 #0;m.scale F32 11,1 #1;m.shape I64 2 #11,1",
+          NULL, "m.weight", "=1,2,0,0,0,0,0,0,0,0,0" },
         { "m.W_q I32 1,1;m.zero F32 11,1;m.scale F32 11,1;m.shape I64 2 #11,1", NULL, "m.W_q",
           "or of 3 in words, found others" },
         /* only the name of the values is longer than companions' names may be */

@@ -47,9 +47,10 @@ static sft_code find_converted_model(sft_adapter_conversion *run,
                           : sfti_misuse(err, "expected an architecture whose layouts are known, "
                                         "found \"%s\"", own->architecture);
     }
-    run->model = sfti_layout_model_by(&run->layouts, NULL,
-                                      own->model ? own->model : run->lora.set, &run->alloc, NULL);
-    if (run->model) return SFT_OK;
+    sft_code code = sfti_layout_model_by(&run->layouts, NULL,
+                                         own->model ? own->model : run->lora.set, &run->alloc,
+                                         &run->model, NULL, err);
+    if (code || run->model) return code;
     return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected an adapter that tells its model, or a "
                      "model whose layouts are known, found neither");
 }

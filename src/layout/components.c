@@ -24,32 +24,33 @@ static const sfti_records *records_of(const sft_records *records) {
     return records ? sfti_records_of(records) : sfti_records_built_in();
 }
 
-const sfti_layout_model *sfti_layout_model_by(const sfti_layout_text *layouts,
-                                              const sft_records *records, const sft_set *set,
-                                              const sft_allocator *alloc,
-                                              const sfti_layout_model **exact) {
-    const sfti_layout_model *model = NULL;
+sft_code sfti_layout_model_by(const sfti_layout_text *layouts, const sft_records *records,
+                              const sft_set *set, const sft_allocator *alloc,
+                              const sfti_layout_model **out, const sfti_layout_model **exact,
+                              sft_error *err) {
     sft_info_options how = SFT_INFO_OPTIONS_INIT;
     sft_info *info = NULL;
     sft_span value;
     how.alloc = alloc;
     how.records = records;
     how.header_only = true;
-    if (!sft_info_open(set, NULL, NULL, &how, &info, NULL)
-        && sft_info_fact(info, SFT_FACT_ARCHITECTURE, &value, NULL, NULL)) {
-        model = sfti_layout_model_near(layouts, records_of(records), value);
+    *out = NULL;
+    sft_code code = sft_info_open(set, NULL, NULL, &how, &info, err);
+    if (!code && sft_info_fact(info, SFT_FACT_ARCHITECTURE, &value, NULL, NULL)) {
+        *out = sfti_layout_model_near(layouts, records_of(records), value);
         if (exact) *exact = sfti_layout_model_of(layouts, value);
     }
     sft_info_close(info);
-    return model;
+    return code;
 }
 
 static sft_code find_layout_model(sft_layout_conversion *run, sft_error *err) {
     const char *asked = run->options.architecture;
-    for (size_t i = 0; !asked && !run->model && i < run->set_count; i++)
-        run->model = sfti_layout_model_by(&run->layouts, run->options.records, run->sets[i],
-                                          &run->alloc, &run->exact);
-    if (!asked) return SFT_OK;
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && !asked && !run->model && i < run->set_count; i++)
+        code = sfti_layout_model_by(&run->layouts, run->options.records, run->sets[i], &run->alloc,
+                                    &run->model, &run->exact, err);
+    if (!asked) return code;
     run->exact = sfti_layout_model_of(&run->layouts, sft_span_cstr(asked));
     run->model = sfti_layout_model_near(&run->layouts, records_of(run->options.records),
                                         sft_span_cstr(asked));

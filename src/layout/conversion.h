@@ -48,10 +48,10 @@ const sfti_layout_model *sfti_layout_model_near(const sfti_layout_text *layouts,
                                                 const sfti_records *records, sft_span id);
 /* That of a model or adapter, by its header; or NULL. *exact, which may be NULL, becomes the same
  * or, for that of a parent, NULL. */
-const sfti_layout_model *sfti_layout_model_by(const sfti_layout_text *layouts,
-                                              const sft_records *records, const sft_set *set,
-                                              const sft_allocator *alloc,
-                                              const sfti_layout_model **exact);
+sft_code sfti_layout_model_by(const sfti_layout_text *layouts, const sft_records *records,
+                              const sft_set *set, const sft_allocator *alloc,
+                              const sfti_layout_model **out, const sfti_layout_model **exact,
+                              sft_error *err);
 /* The components of a model, without planning what is made of them. */
 sft_code sfti_layout_components(const sft_set *const *sets, size_t count,
                                 const sft_layout_options *options, sft_layout_conversion **out,

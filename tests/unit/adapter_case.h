@@ -42,6 +42,23 @@ static inline test_file adapter_of_flux(void) {
                                  12, 36) "}", values, sizeof values);
 }
 
+/* Memory for so many allocations; those that follow fail. */
+typedef struct short_memory {
+    size_t left, taken;
+} short_memory;
+
+static inline void *short_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+    short_memory *m = ctx;
+    if (new_size > 0 && m->left-- == 0) {
+        m->left = 0;
+        return NULL;
+    }
+    m->taken += new_size - old_size;
+    if (new_size > 0) return realloc(ptr, new_size);
+    free(ptr);
+    return NULL;
+}
+
 static inline sft_set *adapter_set(const test_file *f, const sft_allocator *alloc) {
     sft_open_options how = SFT_OPEN_OPTIONS_INIT;
     sft_file *file;

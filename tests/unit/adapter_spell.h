@@ -109,12 +109,33 @@ static inline void spell_buffer(const sft_buffer *file, char *out, size_t cap) {
     sft_set_close(set);
 }
 
-/* A refusal: its code, and words of its message. */
-static inline bool spell_refused(const char *what, sft_code code, const sft_error *err,
-                                 sft_code want, const char *words) {
-    if (code == want && (!code || strstr(err->message, words))) return true;
-    print_error("%s: %d: %s\n", what, (int)code, code ? err->message : "");
-    return false;
+/* Runs case i, which ends with that code and those tensors, or words of its message; and again while
+ * its n-th allocation fails, and all that follow: it is then out of memory, and leaves none taken. */
+typedef sft_code spell_run(const void *one, const sft_allocator *alloc, char *out, size_t cap,
+                           sft_error *err);
+
+#define SPELL_STEP 5 /* of n: cases begin at different ones */
+
+static inline bool spell_case(size_t i, spell_run *run, const void *one, const char *what,
+                              sft_code want, const char *text) {
+    static char out[1 << 16];
+    sft_error err = { .code = SFT_OK };
+    sft_code code = run(one, NULL, out, sizeof out, &err);
+    if (code != want || (code ? !strstr(err.message, text) : strcmp(out, text) != 0)) {
+        if (code) print_error("%s: %d: %s\n", what, (int)code, err.message);
+        else print_error("%s: %s\n", what, out);
+        return false;
+    }
+    code = SFT_OUT_OF_MEMORY;
+    for (size_t n = i % SPELL_STEP; code == SFT_OUT_OF_MEMORY; n += SPELL_STEP) {
+        short_memory memory = { .left = n };
+        sft_allocator alloc = { short_resize, &memory };
+        code = run(one, &alloc, out, sizeof out, &err);
+        if (memory.taken == 0 && (code == SFT_OUT_OF_MEMORY || code == want)) continue;
+        print_error("%s: %zu allocations: %d, %zu bytes taken\n", what, n, (int)code, memory.taken);
+        return false;
+    }
+    return true;
 }
 
 #endif

@@ -37,12 +37,13 @@ sft_code lora_architecture(cli *c, sfti_arena *arena, const sft_set *adapter, co
         if (!path) return sfti_fail_memory(err, 1);
         *blame = path;
         code = cli_open_operand(c, path, &inputs, &input, &set, err);
-        if (!code) model = sfti_layout_model_by(&layouts, c->records, set, &c->alloc, NULL);
+        if (!code)
+            code = sfti_layout_model_by(&layouts, c->records, set, &c->alloc, &model, NULL, err);
         if (!code) *blame = before;
         sft_set_close(set);
         cli_inputs_free(&inputs);
     } else if (!code) {
-        model = sfti_layout_model_by(&layouts, c->records, adapter, &c->alloc, NULL);
+        code = sfti_layout_model_by(&layouts, c->records, adapter, &c->alloc, &model, NULL, err);
     }
     if (code) return code;
     if (!model)

@@ -324,22 +324,6 @@ static void converts(void **unused) {
     free_file(&f);
 }
 
-typedef struct short_memory {
-    size_t left, taken;
-} short_memory;
-
-static void *short_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
-    short_memory *m = ctx;
-    if (new_size > 0 && m->left-- == 0) {
-        m->left = 0;
-        return NULL;
-    }
-    m->taken += new_size - old_size;
-    if (new_size > 0) return realloc(ptr, new_size);
-    free(ptr);
-    return NULL;
-}
-
 static void ends_without_memory(void **unused) {
     (void)unused;
     test_file f = diagonal(false), g = adapter_of_flux();

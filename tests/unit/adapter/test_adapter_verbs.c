@@ -19,7 +19,9 @@ typedef struct verb_case {
     const char *want; /* the tensors, or words of the message */
 } verb_case;
 
-static sft_code run(const verb_case *one, char *out, size_t cap, sft_error *err) {
+static sft_code run(const void *ctx, const sft_allocator *alloc, char *out, size_t cap,
+                    sft_error *err) {
+    const verb_case *one = ctx;
     test_file files[3];
     sft_set *sets[3];
     sft_adapter_factors_options how = one->how;
@@ -27,6 +29,7 @@ static sft_code run(const verb_case *one, char *out, size_t cap, sft_error *err)
     sft_buffer file = { 0 };
     size_t count = 0;
     how.size = sizeof how;
+    how.alloc = alloc;
     if (how.dtype == 0) how.dtype = SFT_DTYPE_COUNT;
     sft_code code = sft_adapter_factors_new(one->verb, &how, &f, err);
     for (; count < 3 && one->inputs[count]; count++) {
@@ -51,16 +54,8 @@ static sft_code run(const verb_case *one, char *out, size_t cap, sft_error *err)
 
 static void check(const verb_case *cases, size_t count) {
     size_t wrong = 0;
-    for (size_t i = 0; i < count; i++) {
-        static char out[1 << 16];
-        sft_error err = { .code = SFT_OK };
-        sft_code code = run(&cases[i], out, sizeof out, &err);
-        if (!spell_refused(cases[i].what, code, &err, cases[i].code, cases[i].want)) wrong++;
-        else if (!code && strcmp(out, cases[i].want) != 0) {
-            print_error("%s: %s\n", cases[i].what, out);
-            wrong++;
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        wrong += !spell_case(i, run, &cases[i], cases[i].what, cases[i].code, cases[i].want);
     assert_int_equal(wrong, 0);
 }
 #define CHECK(cases) check(cases, sizeof(cases) / sizeof *(cases))

@@ -110,7 +110,7 @@ size_t sfti_resolution(sft_span text, char out[SFTI_DATE_SIZE]) {
         char c = text.data[i];
         bool digit = sfti_lex_digit(c);
         if (digit && (i == 0 || !sfti_lex_digit(text.data[i - 1])) && ++count > 2) return 0;
-        if (digit && count > 0 && sides[count - 1] < 1000000)
+        if (digit && sides[count - 1] < 1000000)
             sides[count - 1] = sides[count - 1] * 10 + (unsigned)(c - '0');
         if (!digit && (c == '\0' || !strchr("xX*,()[] ", c))) return 0;
     }

@@ -167,10 +167,10 @@ static sft_span href_of(sft_span tag) {
     at = sfti_trim((sft_span){ at.data + 4, at.len - 4 });
     if (at.len < 2 || *at.data != '=') return none;
     at = sfti_trim((sft_span){ at.data + 1, at.len - 1 });
-    char quote = at.len > 0 ? *at.data : '\0';
+    char quote = *at.data;
     if (quote != '"' && quote != '\'') {
         for (size_t i = 0; i < at.len; i++)
-            if (at.data[i] == ' ') at.len = i;
+            if (at.data[i] == ' ' || (at.data[i] >= '\t' && at.data[i] <= '\r')) at.len = i;
         return at;
     }
     sft_span value = { at.data + 1, at.len - 1 }, end = sfti_find_byte(value, quote);
@@ -211,8 +211,9 @@ static void begin_link(plain *out, sft_span tag) {
     out->link_at = out->len;
 }
 
+/* At '<'. */
 static bool tag_begins(sft_span text) {
-    if (text.len < 3 || *text.data != '<') return false;
+    if (text.len < 3) return false;
     char c = text.data[1] == '/' ? text.data[2] : text.data[1];
     return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '!';
 }

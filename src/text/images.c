@@ -34,13 +34,9 @@ static image_size gif_size(const uint8_t *p, size_t len) {
     return size;
 }
 
-static image_size bmp_size(const uint8_t *p, size_t len) {
-    image_size size = { 0, 0 };
-    if (len < 26) return size;
+static image_size bmp_size(const uint8_t *p) {
     int64_t height = (int32_t)image_le(p + 22, 4); /* negative: top row first */
-    size.width = image_le(p + 18, 4);
-    size.height = (uint32_t)(height < 0 ? -height : height);
-    return size;
+    return (image_size){ image_le(p + 18, 4), (uint32_t)(height < 0 ? -height : height) };
 }
 
 static bool jpeg_frame(uint8_t marker) {
@@ -152,7 +148,7 @@ const char *sfti_image_type(sft_span bytes, uint32_t *width, uint32_t *height) {
     }
     if (!type && is_bmp(p, bytes.len)) {
         type = "image/bmp";
-        size = bmp_size(p, bytes.len);
+        size = bmp_size(p);
     }
     *width = size.width && size.height ? size.width : 0;
     *height = size.width && size.height ? size.height : 0;

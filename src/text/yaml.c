@@ -164,26 +164,33 @@ static sft_span yaml_block(yaml_state *y, char style, size_t indent) {
     return (sft_span){ buffer, used };
 }
 
-/* One escape behind a backslash at p; bytes read, *len written to out. */
+/* The character of so many hex digits at p, or -1. */
+static int32_t yaml_code(const char *p, const char *end, int digits) {
+    uint32_t code = 0;
+    for (int i = 0; i < digits; i++) {
+        int digit = p + i < end ? sfti_lex_hex_digit(p[i]) : -1;
+        if (digit < 0 || code > 0x10FFFF) return -1;
+        code = code << 4 | (uint32_t)digit;
+    }
+    return code > 0x10FFFF || (code >= 0xD800 && code < 0xE000) ? -1 : (int32_t)code;
+}
+
+/* One escape behind a backslash at p, which is before end; bytes read, *len written to out. */
 static size_t yaml_escape(const char *p, const char *end, char *out, size_t *len) {
-    static const char from[] = "ntr0", to[] = "\n\t\r ";
-    const char *found = p < end && *p ? strchr(from, *p) : NULL;
-    int32_t code = p < end && *p == 'u' ? sfti_lex_hex4(p + 1, end) : -1;
-    int32_t low = -1;
+    static const char from[] = "ntr0_", to[] = "\n\t\r  ";
+    const char *found = *p ? strchr(from, *p) : NULL, *past = p + (*p == 'x' ? 3 : 9);
+    int32_t code = *p == 'u' ? sfti_lex_unicode(p + 1, end, &past)
+        : *p == 'x' || *p == 'U' ? yaml_code(p + 1, end, *p == 'x' ? 2 : 8) : -1;
     *len = 0;
-    if (p == end) return 0;
-    if (code >= 0xD800 && code < 0xDC00 && end - p > 6 && p[5] == '\\' && p[6] == 'u')
-        low = sfti_lex_hex4(p + 7, end);
-    if (low >= 0xDC00 && low < 0xE000) {
-        *len = sfti_utf8_encode(0x10000u + ((uint32_t)(code - 0xD800) << 10)
-                                    + (uint32_t)(low - 0xDC00), out);
-        return 11;
-    }
-    if (code >= 0 && (code < 0xD800 || code >= 0xE000)) {
+    if (code >= 0) {
         *len = sfti_utf8_encode((uint32_t)code, out);
-        return 5;
+        return (size_t)(past - p);
     }
-    if (*p == '\n') return 1;
+    if (*p == '\n' || (*p == '\r' && end - p > 1 && p[1] == '\n')) { /* nor are the blanks before what goes on */
+        size_t blanks = *p == '\r' ? 2 : 1;
+        while (p + blanks < end && p[blanks] == ' ') blanks++;
+        return blanks;
+    }
     *out = found ? to[found - from] : *p;
     *len = 1;
     return 1;
@@ -209,11 +216,11 @@ static sft_span yaml_unquote(yaml_state *y, sft_span text) {
     if (!buffer) return (sft_span){ "", 0 };
     while (p < end) {
         if (quote == '"' && *p == '\\') {
-            p++;
+            p++; /* not the end: yaml_quote_end passes over what is escaped */
             p += yaml_escape(p, end, buffer + used, &len);
             used += len;
         } else if (*p == '\n') {
-            while (used > 0 && buffer[used - 1] == ' ') used--;
+            while (used > 0 && (buffer[used - 1] == ' ' || buffer[used - 1] == '\r')) used--;
             while (p < end && (*p == '\n' || *p == ' ' || *p == '\r')) p++;
             buffer[used++] = ' ';
         } else {
@@ -375,11 +382,12 @@ static yaml_level *yaml_level_at(yaml_state *y, size_t indent, bool list) {
 static void yaml_line(yaml_state *y, sft_span line) {
     size_t indent = yaml_indent(line), value;
     sft_span text = sfti_trim(sfti_from(line, indent)), key;
-    bool dashes = *text.data == '-';
+    bool dashes = false;
     while (text.len > 0 && *text.data == '-' && (text.len == 1 || text.data[1] == ' ')) {
         yaml_level *list = yaml_level_at(y, indent, true);
         if (!list) return;
         yaml_place_index(y, list);
+        dashes = true;
         size_t step = 1 + yaml_indent(sfti_from(text, 1));
         text = sfti_from(text, step);
         if (text.len > 0) indent += step;
@@ -395,6 +403,7 @@ static void yaml_line(yaml_state *y, sft_span line) {
     } else {
         if (text.len == 0 || *text.data == '#') yaml_lacks(y, "a value behind the dash");
         if (!dashes) yaml_lacks(y, "a key and a colon, or a dash");
+        if (!dashes && (!yaml_top(y) || indent <= yaml_top(y)->indent)) return; /* nobody's value */
         indent -= indent > 0;
     }
     yaml_value(y, text, indent, !keyed);

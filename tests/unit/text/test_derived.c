@@ -105,6 +105,21 @@ static void deep_and_broken_text_ends(void **state) {
     }
 }
 
+/* A number's other spellings are it; what only looks so is not. */
+static void numbers_as_others_spell_them(void **state) {
+    (void)state;
+    static const struct { const char *a, *b; bool same; } rows[] = {
+        { "1.50", "1.5", true }, { "1.00", "1", true }, { "1.0e2", "1e2", false },
+        { "1.0E2", "1E2", false }, { "100", "1", false }, { "0.0", "0", true },
+        { "1.05", "1.5", false },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(digest_of("/a", SFTI_JSON_NUMBER, rows[i].a)
+                             == digest_of("/a", SFTI_JSON_NUMBER, rows[i].b), rows[i].same);
+    assert_true(digest_of("/a", SFTI_JSON_STRING, "1.50")
+                != digest_of("/a", SFTI_JSON_STRING, "1.5"));
+}
+
 /* ── Origins ── */
 
 static void origins_must_all_be_there(void **state) {
@@ -184,6 +199,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(values_have_a_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_of_any_length, set_up, tear_down),
+        cmocka_unit_test(numbers_as_others_spell_them),
         cmocka_unit_test_setup_teardown(deep_and_broken_text_ends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(origins_must_all_be_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_digests_count, set_up, tear_down),

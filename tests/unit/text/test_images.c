@@ -44,6 +44,28 @@ images[] = {
     IMAGE("\0\0\0\x20" "ftypisom", "video/mp4", 0, 0),
     IMAGE("\x1A\x45\xDF\xA3", "video/webm", 0, 0),
     IMAGE("\0\0\0\x0CJXL \r\n\x87\n", "image/jxl", 0, 0),
+    IMAGE("\x89PNG\r\n\x1A\n\0\0\0\x0DIDAT\0\0\1\0\0\0\2\0", "image/png", 0, 0),
+    IMAGE("\x89PNG\r\n\x1A\n\0\0\0\x0DIHDR\0\0\1\0\0\0\0\0", "image/png", 0, 0),
+    IMAGE("\x89PNG\r\n\x1A\n\0\0\0\x0DIHDR\0\0\0\0\0\0\2\0", "image/png", 0, 0),
+    IMAGE("\xFF\xD8\xFF\xFF\xFE\0\x02\xFF\xC1\0\x11\x08\0\x20\0\x10", "image/jpeg", 16, 32),
+    IMAGE("\xFF\xD8\xFF\xC8\0\x02\xFF\xCC\0\x02\xFF\xCF\0\x11\x08\0\x20\0\x10",
+          "image/jpeg", 16, 32),
+    IMAGE("\xFF\xD8\xFF\xE0\0\x02\xFE\xC0\0\x11\x08\0\x20\0\x10", "image/jpeg", 0, 0),
+    IMAGE("\xFF\xD8\xFF\xC0\0\x11\x08\0\x20\0", "image/jpeg", 0, 0),
+    IMAGE("\xFF\xD8\xFF\xDA\0\1\0\0\0\0\0", "image/jpeg", 0, 0),
+    IMAGE("RIFF....WEBPVP8X........\x3F\x01\0\xFF\0", "image/webp", 0, 0),
+    IMAGE("RIFF....WEBPVP8L....\x2E\x3F\x41\x03\0.....", "image/webp", 0, 0),
+    IMAGE("RIFF....WEBPVP8 .......\x9D\x01\x2B\x40\x01\xF0\0", "image/webp", 0, 0),
+    IMAGE("RIFF....WEBPALPH..................", "image/webp", 0, 0),
+    IMAGE("RIFF....", NULL, 0, 0), IMAGE("GIF87a\x03\0\x05", "image/gif", 0, 0),
+    IMAGE("\0\0\0\x20" "ftypheic................", "image/heic", 0, 0),
+    IMAGE("\0\0\0\x20" "ftypqt  ", "video/quicktime", 0, 0),
+    IMAGE("BN............\x28\0\0\0\7\0\0\0\7\0\0\0", NULL, 0, 0),
+    IMAGE("CM............\x28\0\0\0\7\0\0\0\7\0\0\0", NULL, 0, 0),
+    IMAGE("BM............\x27\0\0\0\7\0\0\0\7\0\0\0", NULL, 0, 0),
+    IMAGE("BM............\x7D\0\0\0\7\0\0\0\7\0\0\0", NULL, 0, 0),
+    IMAGE("BM............\x28\0\0\0\7\0\0\0\7\0\0", NULL, 0, 0),
+    IMAGE("BM............\x7C\0\0\0\7\0\0\0\5\0\0\0", "image/bmp", 7, 5),
     IMAGE("<html>", NULL, 0, 0), IMAGE("", NULL, 0, 0), IMAGE("\x89PNG\r\n", NULL, 0, 0),
 };
 
@@ -75,7 +97,8 @@ static bool decode(sft_span text, uint64_t most, sft_span *out) {
 
 static void base64(void **state) {
     static const char *const wrong[] = { "", "A", "AAAAA", "data:image/png,AAAA", "data:,",
-                                         "[]", "not base64!", "====" };
+                                         "[]", "not base64!", "====", "data:image/png;base64",
+                                         "AB{}", "AB\x7F/", " \n " };
     sft_span out;
     (void)state;
     arena = (sfti_arena){ .alloc = sfti_allocator(NULL) };
@@ -83,6 +106,14 @@ static void base64(void **state) {
     SAME(out, "hello world");
     assert_true(decode(s(" data:text/plain;base64,aGVs\nbG8"), 100, &out));
     SAME(out, "hello");
+    assert_true(decode(s("a\tG V\rs"), 100, &out));
+    SAME(out, "hel");
+    assert_false(decode(s("aGVsbG8"), 3, &out));
+    assert_true(decode(s("+/+/"), 100, &out));
+    assert_memory_equal(out.data, "\xFB\xFF\xBF", 3);
+    sft_code code = SFT_CANCELLED;
+    assert_false(sfti_base64(&arena, s("aGVs"), 3, &out, &code));
+    assert_int_equal(code, SFT_CANCELLED);
     assert_true(decode(s("-_-_"), 100, &out));
     assert_memory_equal(out.data, "\xFB\xFF\xBF", 3);
     assert_true(decode(s("aGVs"), 3, &out));
@@ -117,9 +148,57 @@ static void png_texts(void **state) {
     sfti_arena_free(&arena);
 }
 
+/* Compressed and international texts, and those that are none: their chunks count all the same. */
+static void png_chunks(void **state) {
+#define STORED(text) "x\1\1\2\0\xFD\xFF" text "\1\x3B\0\xD2" /* the checksum is "hi"'s */
+#define CHUNK(type, bytes, keyword, text) { type, bytes, sizeof bytes - 1, keyword, text }
+    static const struct { const char *type, *bytes; size_t len; const char *keyword, *text; } rows[] = {
+        CHUNK("zTXt", "k\0\0" STORED("hi"), "k", "hi"), CHUNK("zTXt", "k\0", "k", ""),
+        CHUNK("zTXt", "k\0\0" STORED("ho"), "k", ""), CHUNK("zTXt", "k\0\0", "k", ""),
+        CHUNK("iTXt", "k\0\0\0en\0kk\0h\xC3\xA9", "k", "h\xC3\xA9"),
+        CHUNK("iTXt", "k\0\1\0\0\0" STORED("hi"), "k", "hi"), CHUNK("iTXt", "k\0\1", "k", ""),
+        CHUNK("iTXt", "k\0\0\0en", "k", ""), CHUNK("iTXt", "k\0\0\0en\0kk", "k", ""),
+        CHUNK("iTXt", "", "", ""), CHUNK("tEXt", "k\0", "k", ""),
+    };
+    sft_span keyword, text;
+    sft_code code = SFT_OK;
+    (void)state;
+    arena = (sfti_arena){ .alloc = sfti_allocator(NULL) };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char png[128] = "\x89PNG\r\n\x1A\n\0\0\0";
+        size_t at = 0, size = rows[i].len + 20;
+        png[11] = (char)rows[i].len;
+        memcpy(png + 12, rows[i].type, 4);
+        memcpy(png + 16, rows[i].bytes, rows[i].len);
+        assert_true(sfti_png_text(&arena, (sft_span){ png, size }, &at, &keyword, &text, &code));
+        SAME(keyword, rows[i].keyword);
+        SAME(text, rows[i].text);
+        assert_int_equal(at, size);
+        at = 0;
+        assert_false(sfti_png_text(&arena, (sft_span){ png, size - 1 }, &at, &keyword, &text,
+                                   &code));
+        assert_int_equal(code, SFT_OK);
+    }
+    /* Larger than any text that is read. */
+    size_t size = ((size_t)4 << 20) + 28;
+    char *big = calloc(1, size);
+    for (int packed = 0; packed < 2; packed++) {
+        size_t at = 0;
+        memcpy(big, "\x89PNG\r\n\x1A\n\0\x40\0\x08tEXtk\0\xE9", 19);
+        if (packed) memcpy(big + 12, "zTXt", 4);
+        assert_true(sfti_png_text(&arena, (sft_span){ big, size }, &at, &keyword, &text, &code));
+        SAME(keyword, "k");
+        SAME(text, "");
+        assert_int_equal(code, SFT_OK);
+    }
+    free(big);
+    sfti_arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types), cmocka_unit_test(base64), cmocka_unit_test(png_texts),
+        cmocka_unit_test(png_chunks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,6 +101,18 @@ static const struct { const char *html, *plain; } pages[] = {
     { "&#0;&#xD800;&#99999999;", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD" },
     { "<div>a</div><div>b</div>", "a\nb" },
     { "<h1>T</h1><p>x&nbsp;y</p>", "T\n\nx y" },
+    { "a\r\nb\t\vc", "a\nb  c" }, { "&nbsp;x", "x" }, { "a&ensp;b", "a b" },
+    { "&#; &; &#12a; &#xZ; &amp", "&#; &; &#12a; &#xZ; &amp" },
+    { "&abcdefghijklm; &#xFF21;&#999999999;", "&abcdefghijklm; \xEF\xBC\xA1\xEF\xBF\xBD" },
+    { "<a href=https://x.org class=y>z</a> <a rel=b\nhref=https://y.org\nid=c>w</a>",
+      "z (https://x.org) w (https://y.org)" },
+    { "<a href>x</a> <a hrefs=\"y\">y</a> <a href= >z</a> <a href=\"\">w</a>", "x y z w" },
+    { "<a href=\"x>y</a>", "y" }, { "<a href=\"JavaScript:x()\">y</a>", "y" },
+    { "<a href=\"https://x.org\"></a>", "(https://x.org)" },
+    { "x<br><a href=\"https://x.org\"></a>", "x\n(https://x.org)" },
+    { "<b>a</b> <{x> <", "a <{x> <" }, { "<!DOCTYPE html><b{>x", "x" },
+    { "<p>x</p><b y <b z", "x\n<b y <b z" }, { "<img alt='a>b' title=x\"y>z", "z" },
+    { "a<script>x</script", "a" }, { "a</script>b</style>", "ab" },
 };
 
 static sft_span plain_of(sft_span page) {
@@ -131,6 +143,14 @@ static void html_is_bounded(void **state) {
     plain_of((sft_span){ big, len });
     for (size_t i = 0; i < len; i++) big[i] = "<b=\"\">"[i % 6];
     SAME(plain_of((sft_span){ big, (size_t)3 << 20 }), "");
+    memset(big, 'x', 65536 + 3);
+    memcpy(big + 65536, "\ny", 2);
+    assert_int_equal(plain_of((sft_span){ big, 65536 + 3 }).len, 65536 + 3);
+    assert_int_equal(plain_of((sft_span){ big, 32760 }).len, 32760);
+    memcpy(big + 60000, "<a href=\"https://", 17);
+    memset(big + 60017, '/', 20000);
+    memcpy(big + 80017, "\">x</a>", 7);
+    assert_int_equal(plain_of((sft_span){ big, 80024 }).len, 65536 + 3);
     free(big);
 }
 
@@ -146,6 +166,24 @@ static const struct { const char *yaml, *values; } cards[] = {
     { "a: {b: c}\nd: &x e\nf: null\ng: ~\n", "" },
     { "- a: b\n  c: d\n- e\n", "/0/a=b;/0/c=d;/1=e;" },
     { "a: \"never ends\n", "" }, { "a/b: c\n", "" }, { "", "" },
+    { "# all\na: b#c\n  # no\n  d\n", "/a=b#c d;" }, { "a/b:\n  c: d\ne: f\n", "/e=f;" },
+    { "a: |\n    x\n   y\n\n  z\nb: 1\n", "/a=x\ny\n\nz;/b=1;" },
+    { "a: |\r\n  x\r\n  y\r\n", "/a=x\ny;" },
+    { "a: \"x  \r\n\n  y\" # no\nb: 'c\n  d'\n", "/a=x y;/b=c d;" },
+    { "a: \"x\\\n  \\ y\\\n   z\"\n", "/a=x yz;" }, /* as PyYAML breaks lines */
+    { "a: \"\\t\\r\\0|\\_|\\q\\\"\\\\\\/\"\n", "/a=\t\r | |q\"\\/;" },
+    { "a: \"caf\\xE9 \\u4E2D \\U0001F600 \\ud83d\\ude00\"\n",
+      "/a=caf\xC3\xA9 \xE4\xB8\xAD \xF0\x9F\x98\x80 \xF0\x9F\x98\x80;" },
+    { "a: \"\\xZ1 \\U00110000 \\U7FFFFFFF1 \\U0000D83D \\UFFFFFFFF \\ud83d \\u12 \\x4\"\n",
+      "/a=xZ1 U00110000 U7FFFFFFF1 U0000D83D UFFFFFFFF ud83d u12 x4;" },
+    { "a: [\"x\nb: c\n", "" }, { "a: [\"x\" \"y]\n", "" }, { "a: [x,\t\"b]\n", "/a/0=x;" },
+    { "a: [x, 'y, z', ]\n", "/a/0=x;/a/1=y, z;" }, { "a: [x,\n  y] # no\nb: 1\n", "/a/0=x;/a/1=y;/b=1;" },
+    { "a: []\nb: [[c], {d: e}, f, \"}]\"]\n", "/b/2=f;/b/3=}];" }, { "a: b}\nc: d\n", "/a=b};/c=d;" },
+    { "'a b': c\n\"d\":\n  e: f\n\"g: h\n\"i\"\n\"j\"k\n: l\nm:n\n", "/a b=c;/d/e=f;" },
+    { "a:\n  b c\nd: e\nf g\n...\n", "/a=b c;/d=e;" }, { "a b\n", "" },
+    { "a: \"x\\\r\n   z\"\r\n", "/a=xz;" },
+    { "-\n  a: b\n- - c\n  - d\n-e\n", "/0/a=b;/1/0=c;/1/1=d;" },
+    { "a:\n- b\n- c\nd: e\n", "/a/0=b;/a/1=c;/d=e;" },
 };
 
 static sft_code write_value(void *ctx, const sfti_yaml_value *value) {
@@ -178,6 +216,43 @@ static void yaml_ends_when_told(void **state) {
     assert_int_equal(times_taken, 1);
 }
 
+/* What is handed out where nothing may be passed over, or the line and what was expected there. */
+static const struct { const char *yaml, *told; } strict[] = {
+    { "---\na: 1\n", "/a=1;" }, { "a:\n  b: 1\n---\n", "3: a key and a colon, or a dash" },
+    { "a: 1\na: 2\n", "2: each key once" }, { "- a\n-\n", "2: a value behind the dash" },
+    { "a: 1\n-b\n", "2: a key and a colon, or a dash" }, { "- a\n- # b\n", "2: a value behind the dash" }, { "a\n", "1: a key and a colon, or a dash" },
+    { "a:\n\tb: 1\n", "2: blanks, no tab, before a line" },
+    { "a: 'b' c\n", "1: nothing behind a quote or bracket that ends" },
+    { "a: 'b\n  c' d\n", "1: nothing behind a quote or bracket that ends" },
+    { "a: 'b\n  c' # d\ne: f\n", "/a=b c;/e=f;" },
+    { "a: 'b", "1: the end of what a quote or bracket begins" },
+    { "a: 'b\nc", "1: the end of what a quote or bracket begins" },
+    { "a: &b c\n", "1: a plain value (anchors, tags, braces and lists in lists are not read)" },
+    { "a: {b: c}\n", "1: a map with a line for each key (braces are not read)" },
+    { "a: [b}\n", "1: ] at the end of a list" }, { "a: [b, ~]\n", "1: a value for each item of a list" },
+    { "- null\n", "1: a value for each item of a list" }, { "a: Null\nb: 1\n", "/b=1;" },
+    { "a/b: c\n", "1: a shorter key, without a slash" },
+    { "- - - - - - - - - - - - - - - - a\n", "/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0=a;" },
+    { "- - - - - - - - - - - - - - - - - a\n", "1: at most 16 levels" },
+    { "- - - - - - - - - - - - - - - - a: b\n", "1: at most 16 levels" },
+};
+
+static void yaml_to_the_letter(void **state) {
+    (void)state;
+    for (size_t i = 0; i < SFTI_COUNT(strict); i++) {
+        char out[256] = "";
+        sfti_yaml_fault fault = { 0, NULL };
+        sft_code code = sfti_yaml_read_all(&arena, s(strict[i].yaml), write_value, out, &fault);
+        if (code) snprintf(out, sizeof out, "%zu: %s", fault.line, fault.expected);
+        assert_int_equal(code, fault.expected ? SFT_BAD_ARGUMENT : SFT_OK);
+        SAME(s(out), strict[i].told);
+    }
+    char key[400], out[256] = "";
+    snprintf(key, sizeof key, "%0300d:\n  a: b\nc: d\n", 0);
+    assert_int_equal(sfti_yaml_read(&arena, s(key), write_value, out), SFT_OK);
+    SAME(s(out), "/c=d;");
+}
+
 /* ── Dates and sizes ── */
 
 static const struct { const char *text, *date; } dates[] = {
@@ -187,6 +262,18 @@ static const struct { const char *text, *date; } dates[] = {
     { "2024-02-29T12:00:00+0530", "2024-02-29T06:30:00Z" },
     { "2023-13-01", "" }, { "2023-07-16T25:00:00Z", "" }, { "16.07.2023", "" },
     { "2023-07-16T18:13:38Zulu", "" }, { "", "" },
+    { "2023/07/16", "2023-07-16" }, { "1969-12-31T23:00:00Z", "1969-12-31T23:00:00Z" },
+    { "2023-07-16t18:13:38,25 +01:00", "2023-07-16T17:13:38Z" },
+    { "2023-07-16T18:13+01", "2023-07-16T17:13:00Z" }, { "2023-07-16T18:13z", "2023-07-16T18:13:00Z" },
+    { "202", "" }, { "2023", "" }, { "2023.07", "" }, { "2023-7-16", "" }, { "2023-07", "" },
+    { "2023-07.16", "" }, { "2023-07-1x", "" }, { "2023-00-10", "" }, { "2023-07-00", "" },
+    { "2023-07-32", "" }, { "2023-07-16x18:13", "" }, { "2023-07-16T1", "" },
+    { "2023-07-16T18", "" }, { "2023-07-16T18:1", "" }, { "2023-07-16T24:13", "" },
+    { "2023-07-16T18:60", "" }, { "2023-07-16T18:13:61", "" }, { "2023-07-16T18:13:x", "" },
+    { "2023-07-16T18:13:60", "2023-07-16T18:13:60" }, { "2023-07-16T18:13+1", "" },
+    { "2023-07-16T18:13 UTC", "" }, { "2023-07-16T18:13+01:", "2023-07-16T17:13:00Z" },
+    { "2023-07-16T18:13+01:0", "" }, { "2023-07-16T18:13+01:60", "" },
+    { "2023-07-16T18:13-24:00", "" }, { "2023-07-16T18:13+01:001", "" },
 };
 
 static sft_span date_of(const char *text) {
@@ -211,19 +298,113 @@ static void times(void **state) {
     SAME(epoch(951782400), "2000-02-29T00:00:00Z");
     SAME(epoch(4102444799.9), "2099-12-31T23:59:59Z");
     SAME(epoch(1e30), "");
+    SAME(epoch(0.5), "");
     SAME(size_of("(512, 768)"), "512x768");
     SAME(size_of("1024"), "1024x1024");
     SAME(size_of("[512,768,9]"), "");
     SAME(size_of("0x5"), "");
+    SAME(size_of("512X768"), "512x768");
+    SAME(size_of("512*768 "), "512x768");
+    SAME(size_of("512:768"), "");
+    SAME(size_of(" x "), "");
+    SAME(size_of("5x0"), "");
+    SAME(size_of("5x1000000"), "");
+    SAME(size_of("1000000"), "");
+    SAME(size_of("999999"), "999999x999999");
+    assert_int_equal(size_of("").len, 0);
+    assert_int_equal(sfti_resolution((sft_span){ "5\0x6", 4 }, (char[SFTI_DATE_SIZE]){ 0 }), 0);
+    assert_int_equal(sfti_iso_date((sft_span){ "2023-07-16\0", 11 }, (char[SFTI_DATE_SIZE]){ 0 }), 0);
     SAME(size_of("99999999999999999999x5"), "");
+}
+
+/* ── Markdown, settings of pictures, paths ── */
+
+static void markdown(void **state) {
+    static const struct { const char *text, *front, *body; } fronts[] = {
+        { "---\r\na: 1\r\n---  \nx", "a: 1\r\n", "x" }, { "---\na\n--- b\n", "", "---\na\n--- b\n" },
+        { "", "", "" }, { "--\n", "", "--\n" }, { "----\na\n---\n", "", "----\na\n---\n" },
+        { "---", "", "---" }, { "abc\n---\n", "", "abc\n---\n" },
+    };
+    static const char *const names[] = { "usage", "trigger words" };
+    static const struct { const char *text, *section; } sections[] = {
+        { "# Usage ##\na\n## Next\nb", "a\n" }, { "x\n## Trigger Words:\na\nb", "a\nb" },
+        { "Usage\na", "" }, { "#usage\na", "" }, { "#######  usage\na", "" }, { "#\n# ::\na", "" },
+        { "# other\na\n# USAGE\n#\nb\n", "#\nb\n" }, { "", "" }, { "# usage", "" },
+    };
+    static const struct { const char *line, *item; } items[] = {
+        { "- a b", "a b" }, { " * c", "c" }, { "+ d\r", "d" }, { "-d", "" }, { "- ", "" }, { "1. e", "" },
+        { "a b", "" },
+    };
+    (void)state;
+    for (size_t i = 0; i < SFTI_COUNT(fronts); i++) {
+        sft_span body, front = sfti_front_matter(s(fronts[i].text), &body);
+        SAME(front, fronts[i].front);
+        SAME(body, fronts[i].body);
+    }
+    for (size_t i = 0; i < SFTI_COUNT(sections); i++)
+        SAME(sfti_markdown_section(s(sections[i].text), names, 2), sections[i].section);
+    for (size_t i = 0; i < SFTI_COUNT(items); i++) {
+        sft_span item = { "", 0 };
+        assert_int_equal(sfti_list_item(s(items[i].line), &item), *items[i].item != '\0');
+        SAME(item, items[i].item);
+    }
+}
+
+static void settings_of_pictures(void **state) {
+    static const struct { const char *text, *positive, *negative, *seed, *steps, *sampler, *cfg; }
+    rows[] = {
+        { "a fox\nNegative prompt: dog\nSteps: 20, Sampler: Euler a, CFG scale: 7, Seed: 5",
+          "a fox", "dog", "5", "20", "Euler a", "7" },
+        { "a\nNegative prompt: b\nNegative prompt: c", "a", "b\nNegative prompt: c", "", "", "", "" },
+        { "Steps: 20, Seeds: 4, Seed, Seed size: 3, Seed: 6", "", "", "6", "20", "", "" },
+        { "a\nNegative prompt:\nSteps: 3", "a", "", "", "3", "", "" },
+        { "a\nSteps: 9\nNegative prompt: b", "a", "", "", "9\nNegative prompt: b", "", "" },
+        { "a\nsome Steps: 4", NULL, "", "", "", "", "" }, { "", NULL, "", "", "", "", "" },
+    };
+    (void)state;
+    for (size_t i = 0; i < SFTI_COUNT(rows); i++) {
+        sfti_parameters out;
+        assert_int_equal(sfti_parameters_read(s(rows[i].text), &out), rows[i].positive != NULL);
+        if (!rows[i].positive) continue;
+        SAME(out.positive, rows[i].positive);
+        SAME(out.negative, rows[i].negative);
+        SAME(out.seed, rows[i].seed);
+        SAME(out.steps, rows[i].steps);
+        SAME(out.sampler, rows[i].sampler);
+        SAME(out.cfg, rows[i].cfg);
+    }
+}
+
+static void private_paths(void **state) {
+    static const struct { const char *text; bool path, user; } rows[] = {
+        { "/home/ann/x", true, true }, { "see '/Users/Bob'", true, true }, { "/home/user/x", true, false },
+        { "/home//", true, false }, { "/home/Public", true, false }, { "/mnt/ann/x", true, false },
+        { "a/home/ann", false, false }, { "/usr/bin", false, false }, { "/xy", false, false },
+        { "C:\\Users\\Ann\\x", true, true }, { "d:\\\\users\\\\ann", true, true },
+        { "D:\\models\\x", true, false }, { "d:/users/ann", true, true }, { "d://models", false, false },
+        { "d:/models", true, false }, { "1:\\x\\y", false, false }, { "{:\\x\\y", false, false },
+        { "x:yz", false, false }, { "http://x.org/a", false, false }, { "a b:\\", false, false },
+        { "/tmp/a, C:\\Users\\shared, c:\\users\\", true, false }, { "", false, false },
+    };
+    (void)state;
+    for (size_t i = 0; i < SFTI_COUNT(rows); i++) {
+        bool user, path = sfti_private_path(s(rows[i].text), &user);
+        if (path != rows[i].path || user != rows[i].user)
+            fail_msg("%s: path %d, user %d", rows[i].text, path, user);
+    }
+    bool user;
+    assert_true(sfti_private_path((sft_span){ "a\0/home/ann", 11 }, &user) && user);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_and_letters), cmocka_unit_test(numbers), cmocka_unit_test(times),
+        cmocka_unit_test(markdown), cmocka_unit_test(settings_of_pictures),
+        cmocka_unit_test(private_paths),
         cmocka_unit_test_setup_teardown(html, fresh, done),
         cmocka_unit_test_setup_teardown(html_is_bounded, fresh, done),
         cmocka_unit_test_setup_teardown(yaml, fresh, done),
+        cmocka_unit_test_setup_teardown(yaml_to_the_letter, fresh, done),
         cmocka_unit_test_setup_teardown(yaml_ends_when_told, fresh, done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,14 +17,21 @@ typedef struct grammar {
     sfti_wrong *wrong;
 } grammar;
 
+/* The first that is wrong ends the check of a row. */
 static bool wrong_at(grammar *g, sft_span found, const char *expected) {
-    if (!g->wrong->expected) *g->wrong = (sfti_wrong){ found, expected, SFTI_SEVERAL };
+    *g->wrong = (sfti_wrong){ found, expected, SFTI_SEVERAL };
     return false;
 }
 
-static bool wrong_id(grammar *g, sft_span found, sfti_record_type type, const char *expected) {
-    if (!g->wrong->expected) *g->wrong = (sfti_wrong){ found, expected, type };
-    return false;
+static bool holds(grammar *g, bool right, sft_span found, const char *expected) {
+    if (!right) (void)wrong_at(g, found, expected);
+    return right;
+}
+
+static bool check_id(grammar *g, sfti_record_type type, sft_span word, const char *expected) {
+    bool known = sfti_record_find(g->records, type, word) != NULL;
+    if (!known) *g->wrong = (sfti_wrong){ word, expected, type };
+    return known;
 }
 
 static bool spend(grammar *g, sft_span at) {
@@ -104,8 +111,8 @@ static bool check_name(grammar *g, sft_span text) {
     bool shaped, right;
     size_t numbers = 0;
     if (sfti_predicate_of(text, &predicate, &right))
-        return (right && text.len <= CLAUSE_NAME_BYTES)
-            || wrong_at(g, text, "count(NAME.#) = N, or @KEY = VALUE, @KEY:/PLACE = VALUE");
+        return holds(g, right && text.len <= CLAUSE_NAME_BYTES, text,
+                     "count(NAME.#) = N, or @KEY = VALUE, @KEY:/PLACE = VALUE");
     if (!cut_brackets(&name, &shape, &shaped))
         return wrong_at(g, text, "a shape between [ and ] at the end of a name");
     if (shaped && !is_shape(shape))
@@ -121,7 +128,7 @@ static bool check_name(grammar *g, sft_span text) {
     if (name.len == 0 || name.len > CLAUSE_NAME_BYTES)
         return wrong_at(g, text, "the name of a tensor, of 200 bytes at most");
     if (numbers > 1 || (numbers > 0 && open)) return wrong_at(g, text, "one # in a name without *");
-    return !(open && shaped) || wrong_at(g, text, "a name without * before a shape");
+    return holds(g, !(open && shaped), text, "a name without * before a shape");
 }
 
 static bool check_layer(grammar *g, sft_span text) {
@@ -132,16 +139,18 @@ static bool check_layer(grammar *g, sft_span text) {
         return wrong_at(g, text, "conditions between [ and ] at the end of a layer");
     if (conditional && !are_conditions(conditions))
         return wrong_at(g, conditions, "in=, out=, in>=, n>=, t>= or each");
-    for (size_t i = 0; i < SFTI_COUNT(parts); i++)
-        if (sfti_begins(name, parts[i])) name = sfti_from(name, strlen(parts[i]));
+    size_t part = 0;
+    for (size_t i = 0; i < SFTI_COUNT(parts) && part == 0; i++)
+        if (sfti_begins(name, parts[i])) part = strlen(parts[i]);
+    name = sfti_from(name, part);
     if (sfti_begins(name, "^")) name = sfti_from(name, 1);
     if (name.len > 0 && name.data[name.len - 1] == '$') name.len--;
     for (size_t i = 0; i < name.len; i++)
         if (!is_name_byte(name.data[i]) || memchr("*^$:", name.data[i], 4))
             return wrong_at(g, sfti_from(name, i), "the name of a layer");
-    bool any = name.len == 0 && text.len > 3 && text.data[text.len - 1] == ':'; /* of a part */
-    return any || (name.len > 0 && name.len <= CLAUSE_NAME_BYTES)
-        || wrong_at(g, text, "the name of a layer, of 200 bytes at most");
+    bool any = name.len == 0 && sfti_ends(text, ":"); /* of a part */
+    return holds(g, any || (name.len > 0 && name.len <= CLAUSE_NAME_BYTES), text,
+                 "the name of a layer, of 200 bytes at most");
 }
 
 static bool check_clauses(grammar *g, sft_span clauses) {
@@ -157,14 +166,10 @@ static bool check_clauses(grammar *g, sft_span clauses) {
             if (!spend(g, one) || !(layers ? check_layer : check_name)(g, one)) return false;
         }
     }
-    return count > 0 || wrong_at(g, sfti_row_text(g->row), "clauses");
+    return holds(g, count > 0, sfti_row_text(g->row), "clauses");
 }
 
 /* ── Words ── */
-
-static bool is_id(const grammar *g, sfti_record_type type, sft_span word) {
-    return sfti_record_find(g->records, type, word) != NULL;
-}
 
 /* What "{0-18,20}" or "{q,k}" stands for: 1 for numbers that are a part of the name by themselves,
  * else each of them; 0 for what is wrong, and why. */
@@ -196,12 +201,12 @@ static size_t alternatives_in(sft_span inside, bool part, const char **expected)
 
 /* "[OUT,IN]" or "[OUT,IN,KERNEL]". */
 static bool are_module_sizes(sft_span sizes) {
-    size_t dims = 0;
-    if (sizes.len < 2 || sizes.data[sizes.len - 1] != ']') return false;
+    size_t dims = bytes_like(sizes, ',') + 1, at = 0;
+    if (dims < 2 || dims > 3 || sizes.data[sizes.len - 1] != ']') return false;
     sizes = (sft_span){ sizes.data + 1, sizes.len - 2 };
-    for (sft_span piece; sfti_next_piece(&sizes, ',', &piece); dims++)
+    for (sft_span piece; sfti_next_piece(&sizes, ',', &piece); at++)
         if (!all_digits(piece)) return false;
-    return dims >= 2 && dims <= 3 && sizes.len == 0;
+    return at == dims;
 }
 
 /* NAME[OUT,IN] or NAME[OUT,IN,KERNEL], with at most 64 alternatives; "NAME." begins others. NULL:
@@ -238,51 +243,46 @@ static bool check_word(grammar *g, sft_span word) {
     switch ((sfti_value_of)sfti_word_rows[g->row->word].values) {
     case SFTI_VALUE_EMPTY: return true;
     case SFTI_VALUE_MODELS:
-        return sfti_is(word, "none") || is_id(g, SFTI_MODEL, word)
-            || wrong_id(g, word, SFTI_MODEL, "the id of a model");
-    case SFTI_VALUE_FAMILIES:
-        return is_id(g, SFTI_FAMILY, word) || wrong_id(g, word, SFTI_FAMILY, "the id of a family");
-    case SFTI_VALUE_KINDS:
-        return is_id(g, SFTI_KIND, word) || wrong_id(g, word, SFTI_KIND, "a kind");
-    case SFTI_VALUE_PREDICTIONS:
-        return is_id(g, SFTI_PREDICTION, word)
-            || wrong_id(g, word, SFTI_PREDICTION, "a prediction");
+        return sfti_is(word, "none") || check_id(g, SFTI_MODEL, word, "the id of a model");
+    case SFTI_VALUE_FAMILIES: return check_id(g, SFTI_FAMILY, word, "the id of a family");
+    case SFTI_VALUE_KINDS: return check_id(g, SFTI_KIND, word, "a kind");
+    case SFTI_VALUE_PREDICTIONS: return check_id(g, SFTI_PREDICTION, word, "a prediction");
     case SFTI_VALUE_PATTERNS:
         if (of_kind && sfti_begins(rest, "!")) rest = sfti_from(rest, 1);
         if (sfti_begins(rest, "*")) rest = sfti_from(rest, 1);
         if (rest.len > 0 && rest.data[rest.len - 1] == '*') rest.len--;
         if (!of_kind && rest.len < word.len) rest.len = 0;
-        return (rest.len > 0 && !memchr(rest.data, '*', rest.len))
-            || wrong_at(g, word, of_kind ? "a class, * at its ends alone" : "a class without *");
+        return holds(g, rest.len > 0 && !memchr(rest.data, '*', rest.len), word,
+                     of_kind ? "a class, * at its ends alone" : "a class without *");
     case SFTI_VALUE_FILE_WORDS:
         if (rest.len > 0 && rest.data[rest.len - 1] == '~') rest.len--;
-        return rest.len > 0 || wrong_at(g, word, "a word of a file's name");
+        return holds(g, rest.len > 0, word, "a word of a file's name");
     case SFTI_VALUE_HEADS:
         rest = sfti_find_byte(word, ':');
-        return (all_digits((sft_span){ word.data, word.len - rest.len })
-                && (!rest.data || all_digits(sfti_from(rest, 1))))
-            || wrong_at(g, word, "SIZE or HIDDEN:SIZE");
+        return holds(g, all_digits((sft_span){ word.data, word.len - rest.len })
+                            && (!rest.data || all_digits(sfti_from(rest, 1))), word,
+                     "SIZE or HIDDEN:SIZE");
     case SFTI_VALUE_ENCODERS:
-        return (word.len > 0 && word.len <= 2) || all_digits(word)
-            || wrong_at(g, word, "l, g, t5 or a width");
+        return holds(g, (word.len > 0 && word.len <= 2) || all_digits(word), word,
+                     "l, g, t5 or a width");
     case SFTI_VALUE_MODULES:
         expected = wrong_module(word);
-        return !expected || wrong_at(g, word, expected);
+        return holds(g, !expected, word, expected);
     case SFTI_VALUE_SPARED:
-        return (word.len > 0 && word.len <= CLAUSE_NAME_BYTES && bytes_like(word, '*') < word.len)
-            || wrong_at(g, word, "a name of 200 bytes at most, with * for any text");
+        return holds(g, word.len <= CLAUSE_NAME_BYTES && bytes_like(word, '*') < word.len, word,
+                     "a name of 200 bytes at most, with * for any text");
     case SFTI_VALUE_ANY:
     case SFTI_VALUE_NAMES:
     case SFTI_VALUE_LAYERS: break;
     }
-    return word.len > 0 || wrong_at(g, word, "a word");
+    return holds(g, word.len > 0, word, "a word");
 }
 
 /* Whether marks have NAME= (or, of a flag, NAME). */
 static bool has_mark(const char *marks, const sfti_item *item, bool flag) {
     sft_span rest = sft_span_cstr(marks ? marks : ""), mark;
     while (sfti_next_piece(&rest, ' ', &mark)) {
-        bool valued = mark.len > 0 && mark.data[mark.len - 1] == '=';
+        bool valued = sfti_ends(mark, "=");
         mark.len -= valued;
         if (valued != flag && sft_span_equal(mark, item->name)) return true;
     }
@@ -300,8 +300,9 @@ static bool check_mark(grammar *g, const sfti_item *item, bool flag) {
         return wrong_at(g, item->name, "a mark that such a row may have");
     if (!flag && item->value.len == 0) return wrong_at(g, item->name, "a value behind =");
     for (size_t i = 0; i < SFTI_COUNT(ids); i++)
-        if (sfti_is(item->name, ids[i].name) && !is_id(g, ids[i].type, item->value))
-            return wrong_id(g, item->value, ids[i].type, "the id of a record");
+        if (sfti_is(item->name, ids[i].name)
+            && !check_id(g, ids[i].type, item->value, "the id of a record"))
+            return false;
     if (SFTI_ONE_OF(item->name, numbers, sfti_is) && !all_digits(item->value))
         return wrong_at(g, item->value, "a number");
     return true;
@@ -321,7 +322,7 @@ static bool check_quotes(grammar *g, sft_span text) {
             return wrong_at(g, sfti_from(text, i), "quotes around a whole word");
         quoted = !quoted;
     }
-    return !quoted || wrong_at(g, text, "quotes that are closed in their line");
+    return holds(g, !quoted, text, "quotes that are closed in their line");
 }
 
 static bool check_words(grammar *g) {
@@ -347,7 +348,7 @@ static bool check_words(grammar *g) {
         if (item.name.len == 0 && ++words > how->most && how->most < SFTI_MANY)
             return wrong_at(g, item.value, how->most ? "fewer words" : "nothing behind the word");
     }
-    return words >= how->least || wrong_at(g, whole, "a word, or more, behind the first");
+    return holds(g, words >= how->least, whole, "a word, or more, behind the first");
 }
 
 bool sfti_row_is_right(const sfti_records *records, const sfti_record_row *row, size_t *left,
@@ -362,7 +363,7 @@ bool sfti_row_is_right(const sfti_records *records, const sfti_record_row *row, 
     case SFTI_READ_NAMED:
         for (size_t i = 0; i < name.len; i++)
             if ((uint8_t)name.data[i] <= ' ') name.len = 0;
-        if (!clauses.data || clauses.data == name.data || name.len == 0)
+        if (name.len == 0 || name.len == sfti_row_text(row).len)
             return wrong_at(&g, sfti_row_text(row), "a variant's name and a colon");
         return check_clauses(&g, clauses);
     case SFTI_READ_WORDS:

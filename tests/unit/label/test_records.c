@@ -255,6 +255,35 @@ static void wrong_rows(void **state) {
         { "embedding xyz", "l, g, t5 or a width" },
         { "class A*", "a class without *" },
         { "like m\n like x", "line 3, column 2: expected a word that this record does not have" },
+        { "tensors vae 100\n  a[1234567890123456]", "expected sizes" },
+        { "tensors vae 100\n  a[1]]", "a shape between" }, { "tensors vae 100\n  a[", "a shape between" },
+        { "tensors vae 100\n  a[1|]", "expected sizes" }, { "tensors vae 100\n  a[...,...]", "expected sizes" },
+        { "tensors vae 100\n  a^b", "* stands at its end alone" },
+        { "tensors vae 100\n  a=b", "line 3, column 4: expected a name" },
+        { "tensors vae 100\n  ! | a", "the name of a tensor" },
+        { "tensors vae 100\n  count(.#) = 3", "count(NAME.#) = N" },
+        { "tensors vae 100\n  count(a.#) = ", "count(NAME.#) = N" },
+        { "tensors vae 100\n  @key < x", "@KEY = VALUE" },
+        { "tensors vae 100\n  @:/x = y", "@KEY = VALUE" },
+        { "tensors vae x\n  a", "a trust of 0 to 100" }, { "tensors vae 100 table\n  a", "clauses in the lines below" },
+        { "adapter 100\n  te:te1:a", "line 3, column 9: expected the name of a layer" },
+        { "adapter 100\n  a=b", "line 3, column 4: expected the name of a layer" },
+        { "adapter 100\n  ! | a", "the name of a layer" }, { "adapter 100\n  te1:^", "the name of a layer" },
+        { "adapter 100\n  a[in=1,]", "expected in=" }, { "adapter 100\n  a[out=x]", "expected in=" },
+        { "adapter 100\n  a[n>=]", "expected in=" }, { "adapter 100\n  a[t>=x]", "expected in=" },
+        { "variant x", "a variant's name and a colon" }, { "variant x\ty: a", "a variant's name and a colon" },
+        { "says civitai \"A\n  B\"", "quotes that are closed" },
+        { "says civitai A kind=", "a value behind =" }, { "says civitai A prediction=x", "the id of a record" },
+        { "modules\n  [1,2]", "expected NAME[OUT,IN]" }, { "modules\n  ab", "expected NAME[OUT,IN]" },
+        { "modules\n  a[", "NAME[OUT,IN] in numbers" }, { "modules\n  a[1,2", "NAME[OUT,IN] in numbers" },
+        { "modules\n  a[1,2,]", "NAME[OUT,IN] in numbers" }, { "modules\n  a[1]", "NAME[OUT,IN] in numbers" },
+        { "modules\n  a[,]", "NAME[OUT,IN] in numbers" },
+        { "modules\n  a{b,,c}[1,2]", "words or numbers between" }, { "modules\n  a{}[1,2]", "words or numbers" },
+        { "head :64", "SIZE or HIDDEN:SIZE" }, { "head 64:x", "SIZE or HIDDEN:SIZE" },
+        { "head 64 x", "SIZE or HIDDEN:SIZE" }, { "embedding \"\"", "l, g, t5 or a width" },
+        { "spare **", "a name of 200 bytes at most" }, { "spare \"\"", "a name of 200 bytes at most" },
+        { "class \"\"", "a class without *" }, { "class *A", "a class without *" }, { "like x", "the id of a model" },
+        { "text none y", "the id of a model" },
         { "tensors vae 100\n  a\n\v", "line 4, column 1: expected a text without control" },
     };
     (void)state;
@@ -263,7 +292,48 @@ static void wrong_rows(void **state) {
         snprintf(text, sizeof text, "model m\n %s\nkind vae\n", cases[i].row);
         refused(text, cases[i].where);
     }
+    static const char *const right[] = {
+        "tensors vae 100\n  ^a.#.b[9|8,...,*] | c.*\n  count(a.#) = 3 | @key:/a/b = x y",
+        "tensors vae 100\n  @key:a:/x = 1\n  @key: = 2\n  count(a.#) >= 2\n  count(a.#) <= 3",
+        "adapter 100\n  te: | te1: | te3:^a$[in=1|2,out=*,in>=3,n>=4,t>=5,each]",
+        "variant x-1: a\n  b", "adapter-variant x:\n  !a", "modules\n  a. b[1,2] | c{0-2,7}d[3,4,5]",
+        "modules\n  a_{0-99}_b[1,2] {0-99}.c[1,2] d.{0-63}[1,2] e{0-63}.f[1,2] g.{0-63}h[1,2]",
+        "modules\n  a{b-c,1-,-2,1-d}[1,2]", "head 64 32:64", "embedding l t5 768", "spare *a* b",
+        "text none m", "says civitai A \"B C\" write=\"D e\"", "file fox~ in=\"a b\"",
+    };
+    for (size_t i = 0; i < SFTI_COUNT(right); i++) {
+        char text[256];
+        snprintf(text, sizeof text, "model m\n %s\nkind vae\n", right[i]);
+        known k = read_text(text);
+        if (k.code) fail_msg("%s: %s", right[i], k.err.message);
+        sfti_arena_free(&k.arena);
+    }
+    /* Names and lines that are as long as they may be, and longer. */
+    static const struct { const char *row, *end, *where; int most; } longest[] = {
+        { "tensors vae 100\n  ", "", "the name of a tensor, of 200 bytes", 200 },
+        { "tensors vae 100\n  @", " = x", "count(NAME.#) = N", 195 },
+        { "adapter 100\n  ", "", "the name of a layer, of 200 bytes", 200 },
+        { "spare ", "", "a name of 200 bytes at most", 200 },
+        { "members ", "", "lines of 64 KiB at most", 65535 - 8 },
+        { "members ", "\n  y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y",
+          "rows of 64 lines and 64 KiB at most", 65420 },
+    };
+    for (size_t i = 0; i < SFTI_COUNT(longest); i++)
+        for (int more = 0; more < 4; more++) {
+            char *text = malloc(70000);
+            snprintf(text, 70000, "kind vae\nmodel m\n %s%0*d%s\n", longest[i].row,
+                     longest[i].most + 20 * more, 0, longest[i].end);
+            known k = read_text(text);
+            sfti_arena_free(&k.arena);
+            if (more == 0 && k.code) fail_msg("%zu: %s", i, k.err.message);
+            if (more == 3) refused(text, longest[i].where);
+            free(text);
+        }
+    refused("kind vae\nfamily f\n structure vae 100 of=none\n  a\n", "table= or of=");
+    refused("family f\n structure - 100 table=vae\n  a\n", "table= or of=");
+    refused("family f\n structure x 100\n  a\n", "a kind");
     refused("kind vae\n class !*\n", "a class, * at its ends alone");
+    refused("kind vae\n class !a*b\n", "a class, * at its ends alone");
     refused("kind vae\n class *\n", "a class");
     refused("model a\xFFx\n", "line 1, column 8: expected UTF-8, found \"\\xff\"");
     refused("model \xC3\xA9 x\n", "line 1, column 9: expected a label");

@@ -74,6 +74,12 @@ static void users_texts(void **state) {
     refused_second(ours, "several\n", "a record that the library has");
     refused_second(ours, "model c\n sizes embed=x\n", "a word that a user's file may have");
     refused_second("model a\n parent b\nmodel b\n", "model b\n parent a\n", "no ring");
+    refused_second("model a\n", "model a \"A\"\n", "that of the record that there is, found \"A\"");
+    refused_second(ours, "model a\nkind vae\n tensors q 1\n", "a word that such a record may have");
+    k = read_two(ours, "family f\nvariant v\nquantisation q\nmodel a \"A\"\nkind vae\n");
+    if (k.code) fail_msg("%s", k.err.message);
+    assert_int_equal(sfti_record_count(k.records), 6);
+    sfti_arena_free(&k.arena);
 }
 
 /* A copy of a record, or of a file: what may stand once is left out, however it is spaced. */
@@ -212,6 +218,15 @@ static void opened(void **state) {
     assert_int_equal(sft_records_open(many, 300, NULL, &records, &err), SFT_BAD_ARGUMENT);
     assert_int_equal(sft_records_open(many, 254, NULL, &records, &err), SFT_OK);
     sft_records_close(records);
+    /* What the library says itself, and how little of it may be said again. */
+    texts[0].text = s("model flux.1\n vae none\n");
+    assert_int_equal(sft_records_open(texts, 1, NULL, &records, &err), SFT_BAD_ARGUMENT);
+    if (!strstr(err.message, "found \"vae none\", which the library has as \"vae ")) fail_msg("%s", err.message);
+    static char much[(4 << 20) + 2];
+    memset(much, '#', sizeof much - 1);
+    texts[0].text = s(much);
+    assert_int_equal(sft_records_open(texts, 1, NULL, &records, &err), SFT_BAD_ARGUMENT);
+    assert_string_equal(err.message, "one.txt: expected records of at most 4 MiB in all files");
 }
 
 /* All that is wrong: once a line or row, and what stands below a record that was refused is passed

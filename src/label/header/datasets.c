@@ -214,8 +214,8 @@ static void sum_sets(sft_info *info, const data_sets *data) {
     uint64_t images = 0, regular = 0;
     const data_set *first = data->sets.first, *largest = first;
     for (const data_set *set = first; set; set = set->next) {
-        if (!sfti_add(images, set->images, &images)) images = 0;
-        if (!sfti_add(regular, set->regular, &regular)) regular = 0;
+        if (!sfti_add(images, set->images, &images)) images = UINT64_MAX;
+        if (!sfti_add(regular, set->regular, &regular)) regular = UINT64_MAX;
         if (set->width < 1000000 && set->height < 1000000
             && set->width * set->height > largest->width * largest->height)
             largest = set;

@@ -192,6 +192,50 @@ static const word_case word_cases[] = {
     { "more sentences than pictures", "{\"1_x\":{\"the zorgbot stands in rain\":1,\"here is a red "
       "house with roses\":1,\"old zorgbot with flowers\":1,\"snow falls upon hills\":1}}",
       "{\"1_x\":{\"img_count\":2}}", NULL, NULL, NULL, "" },
+    { "folders of other names", "{\"x_a\":{\"mikumo\":9},\"10\":{\"mikumo\":9},\"10-x\":{\"mikumo\":9},"
+      "\"99999999999999999999_x\":{\"mikumo\":9}}", NULL, NULL, NULL, NULL, "mikumo:75" },
+    { "a folder twice", "{\"1_x\":{\"mikumo\":9},\"1_x\":{\"rain\":90}}", NULL, NULL, NULL, NULL, "mikumo:75" },
+    { "a second folder so called", "{\"10_x\":{\"mikumo\":18}}", "{\"10_x (2)\":{\"img_count\":20}}", NULL,
+      NULL, NULL, "" },
+    { "another's number", "{\"10_x\":{\"mikumo\":18}}", "{\"10_x (22)\":{\"img_count\":20},\"(2)\":{\"img_count\":"
+      "20},\"10_x.(2)\":{\"img_count\":20}}", NULL, NULL, NULL, "mikumo:75" },
+    { "counts beyond all", "{\"1_x\":{\"mikumo\":18446744073709551615,\"rain\":\"99999999999\",\"snow\":0}}", NULL,
+      NULL, NULL, NULL, "mikumo:75;rain:75" },
+    { "blank tags", "{\"1_x\":{\" \":9,\"\":9,\"mikumo\":9}}", NULL, NULL, NULL, NULL, "mikumo:75" },
+    { "what separates", "{\"1_x\":{\"mikumo BREAK sks|||zeta\":9,\"BREAK\":3}}", NULL, NULL, NULL, NULL,
+      "sks:79;mikumo:75;zeta:75" },
+    { "what does not", "{\"1_x\":{\"mikuBREAK\":9,\"BREAKing\":9,\"Bing\":9,\"a||b\":9}}", NULL, NULL, NULL, NULL,
+      "mikuBREAK:75;BREAKing:75;Bing:75;a||b:75" },
+    { "the training's own", "{\"x\":{\"mikumo @@ rain\":9,\"sunny@day\":9}}", NULL, "ss_datasets",
+      "[{\"subsets\":[{\"image_dir\":\"x\",\"img_count\":9,\"keep_tokens_separator\":\"@@\"}]}]", NULL,
+      "mikumo:75;rain:75;sunny@day:75" },
+    { "told twice", "{\"x\":{\"mikumo\":9},\"r\":{\"rain\":9}}", NULL, "ss_datasets", "[{\"subsets\":[{\"image_dir\":"
+      "\"x\",\"img_count\":0},{\"image_dir\":\"x\"},{\"image_dir\":\"x\",\"img_count\":9999999999},{\"image_dir\":"
+      "\"x\",\"img_count\":9},{\"image_dir\":\"r\",\"is_reg\":true},{\"image_dir\":\"r\"},{\"img_count\":4}]}]",
+      NULL, "" },
+    { "images no number", "{\"10_x\":{\"mikumo\":12}}", NULL, "ss_num_train_images", "x", NULL, "mikumo:75" },
+    { "images with a remainder", "{\"10_x\":{\"mikumo\":12}}", NULL, "ss_num_train_images", "205", NULL,
+      "mikumo:75" },
+    { "fewer images than tags", "{\"10_x\":{\"mikumo\":12}}", NULL, "ss_num_train_images", "50", NULL, "mikumo:75" },
+    { "images of two folders", "{\"10_x\":{\"mikumo\":12},\"5_x\":{\"mikumo\":12}}", NULL, "ss_num_train_images",
+      "400", NULL, "mikumo:75" },
+    { "folders without tags", "{\"1_x\":{},\"1_y\":{\"mikumo\":9}}", NULL, NULL, NULL, NULL, "mikumo:75" },
+    { "only regularisation", "{\"1_reg\":{\"rain\":9}}", NULL, "ss_reg_dataset_dirs", "{\"1_reg\":{}}", NULL, "" },
+    { "no pairs", "{\"1_x\":{\"rain\":\"x\"}}", NULL, NULL, NULL, NULL, "" },
+    { "no marker: regularisation", "{\"1_p3rs0n\":{\"p3rs0n\":1}}", NULL, "ss_reg_dataset_dirs",
+      "{\"1_p3rs0n\":{}}", NULL, "" },
+    { "a digit, no version", "{\"1_x\":{\"rain\":9,\"mikumo\":9}}", NULL, NULL, NULL, "123 mikumo3", "mikumo:79" },
+    { "a part of the output", "{\"1_x\":{\"mikumo\":9}}", NULL, NULL, NULL, "xMIKUMO MIKUMOx MIKUMO9", "mikumo:79" },
+    { "sentences beside others", "{\"1_x\":{\"a photo of ohwx man in a park\":1,\"a photo of ohwx man at sea\":1,"
+      "\"a photo of ohwx man with a red hat\":1,\"a photo of ohwx man reading a book\":1},\"1_reg\":"
+      "{\"the man is standing somewhere\":1}}", "{\"1_x\":{\"img_count\":4},\"1_reg\":{\"img_count\":1}}",
+      "ss_reg_dataset_dirs", "{\"1_reg\":{}}", "ohwx", "a photo of ohwx man:70;ohwx:65" },
+    { "sentences alike", "{\"1_x\":{\"zorg one two three four five six seven eight nine ten eleven twelve a\":2,"
+      "\"zorg one two three four five six seven eight nine ten eleven twelve b\":2}}", NULL, NULL, NULL, NULL,
+      "zorg one two three four five six seven eight nine ten eleven:70;zorg:65;four:65;five:65;"
+      "six:65;seven:65;eight:65;nine:65;ten:65;eleven:65" },
+    { "a sentence of two pictures", "{\"1_x\":{\"ohwx man standing in a wide park\":2}}",
+      "{\"1_x\":{\"img_count\":2}}", NULL, NULL, NULL, "" },
 };
 
 static const char *run_case(const word_case *one) {
@@ -247,6 +291,14 @@ static const declared_case declared_cases[] = {
     { "weak", 59, "header:x", "", NULL },
     { "demoted", 10, "sidecar:x", "demoted:10", "demoted" },
     { "demoted", 10, "header:x", "", NULL },
+    { "a <b <lora:x:1> c", 90, "sidecar:x", "a <b  c:90", "a <b  c" },
+    { "a <lora\n:x:1> c", 90, "sidecar:x", "a <lora :x:1> c:90", "a <lora :x:1> c" },
+    { "a <lora:x", 90, "sidecar:x", "a <lora:x:90", "a <lora:x" },
+    { "a\\\\b\\", 90, "sidecar:x", "a\\\\b\\:90", "a\\\\b\\" },
+    { "miku (a:1.2", 90, "sidecar:x", "miku (a:1.2:90", "miku \\(a:1.2" },
+    { "miku (a:/) (b:) c:", 90, "sidecar:x", "miku (a:/) (b:) c::90", "miku \\(a:/\\) \\(b:\\) c:" },
+    { "(a:1.2x)", 90, "sidecar:x", "(a:1.2x):90", "\\(a:1.2x\\)" },
+    { "", 90, "sidecar:x", "", NULL },
 };
 
 static void declared_words(void **state) {
@@ -333,6 +385,54 @@ static void never_more_than_ten_and_five_hundred(void **state) {
     assert_int_equal(info.triggers.count, 500);
     assert_int_equal(info.ordered[499]->group, 499);
     close_all();
+}
+
+/* Folders beyond those that are told apart, long words, words that are told often. */
+static void more_than_is_kept(void **state) {
+    static char text[1 << 18];
+    sft_pair pair = { { "ss_tag_frequency", 16 }, { text, 0 } };
+    (void)state;
+    for (size_t folders = 70; folders < 5000; folders += 4500) {
+        size_t at = 0;
+        for (size_t i = 0; i < folders; i++)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s\"%zu_x\":{\"mikumo\":9,\"rain%zu\":1}", i ? "," : "{", i, i);
+        memcpy(text + at, "}", 2);
+        pair.value.len = at + 1;
+        open_pairs(&pair, 1);
+        assert_string_equal(finish(), "mikumo:75");
+        const sfti_tag *tag = info.tags.first;
+        assert_int_equal(tag->count, 9 * (folders < 4096 ? folders : 4096));
+        close_all();
+    }
+    for (int len = 199; len < 202; len++) {
+        size_t at = (size_t)snprintf(text, sizeof text, "{\"1_x\":{\"%0*d\":9,\"rain\":9,\"sun\":9,"
+                                     "\"%01000d\":9", len, 0, 0);
+        for (int i = 0; i < 200; i++)
+            at += (size_t)snprintf(text + at, sizeof text - at, ",\"%c%d\":1", 'a' + i % 26, i);
+        memcpy(text + at, "}}", 2);
+        pair.value.len = at + 2;
+        open_pairs(&pair, 1);
+        finish();
+        assert_int_equal(info.triggers.count, 2 + (len <= 200));
+        assert_int_equal(info.tags.count, 199); /* without the longest */
+        close_all();
+    }
+    open_pairs(NULL, 0);
+    for (int i = 0; i < 20; i++) sfti_info_trigger(&info, span("fox"), span("header:a"), 60 + i, 0);
+    assert_string_equal(finish(), "fox:79");
+    int others = 0;
+    for (const sfti_trigger *t = info.ordered[0]->others; t; t = t->next) others++;
+    assert_int_equal(others, 19);
+    close_all();
+    char *long_word = malloc((1 << 20) + 9);
+    memset(long_word, 'w', (1 << 20) + 9);
+    open_pairs(NULL, 0);
+    sfti_info_trigger(&info, (sft_span){ long_word, (1 << 20) + 9 }, span("header:a"), 60, 0);
+    got[0] = 0;
+    sfti_info_words(&info);
+    assert_int_equal(info.ordered[0]->text.len, 1 << 20);
+    close_all();
+    free(long_word);
 }
 
 /* Two million tags and a sentence of megabytes are read in a second or so. */
@@ -426,6 +526,7 @@ int main(void) {
         cmocka_unit_test(equal_words_are_one),
         cmocka_unit_test(declared_words_send_the_others_away),
         cmocka_unit_test(never_more_than_ten_and_five_hundred),
+        cmocka_unit_test(more_than_is_kept),
         cmocka_unit_test(large_texts_are_linear),
         cmocka_unit_test(example_a),
     };

@@ -186,7 +186,8 @@ static size_t yaml_escape(const char *p, const char *end, char *out, size_t *len
         *len = sfti_utf8_encode((uint32_t)code, out);
         return (size_t)(past - p);
     }
-    if (*p == '\n' || (*p == '\r' && end - p > 1 && p[1] == '\n')) { /* nor are the blanks before what goes on */
+    if (*p == '\n' || (*p == '\r' && end - p > 1 && p[1] == '\n')) {
+        /* a line that goes on in the next, without the blanks before that */
         size_t blanks = *p == '\r' ? 2 : 1;
         while (p + blanks < end && p[blanks] == ' ') blanks++;
         return blanks;

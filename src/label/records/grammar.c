@@ -23,7 +23,7 @@ static bool wrong_at(grammar *g, sft_span found, const char *expected) {
     return false;
 }
 
-static bool holds(grammar *g, bool right, sft_span found, const char *expected) {
+static bool is_right(grammar *g, bool right, sft_span found, const char *expected) {
     if (!right) (void)wrong_at(g, found, expected);
     return right;
 }
@@ -111,8 +111,8 @@ static bool check_name(grammar *g, sft_span text) {
     bool shaped, right;
     size_t numbers = 0;
     if (sfti_predicate_of(text, &predicate, &right))
-        return holds(g, right && text.len <= CLAUSE_NAME_BYTES, text,
-                     "count(NAME.#) = N, or @KEY = VALUE, @KEY:/PLACE = VALUE");
+        return is_right(g, right && text.len <= CLAUSE_NAME_BYTES, text,
+                        "count(NAME.#) = N, or @KEY = VALUE, @KEY:/PLACE = VALUE");
     if (!cut_brackets(&name, &shape, &shaped))
         return wrong_at(g, text, "a shape between [ and ] at the end of a name");
     if (shaped && !is_shape(shape))
@@ -128,7 +128,7 @@ static bool check_name(grammar *g, sft_span text) {
     if (name.len == 0 || name.len > CLAUSE_NAME_BYTES)
         return wrong_at(g, text, "the name of a tensor, of 200 bytes at most");
     if (numbers > 1 || (numbers > 0 && open)) return wrong_at(g, text, "one # in a name without *");
-    return holds(g, !(open && shaped), text, "a name without * before a shape");
+    return is_right(g, !(open && shaped), text, "a name without * before a shape");
 }
 
 static bool check_layer(grammar *g, sft_span text) {
@@ -149,8 +149,8 @@ static bool check_layer(grammar *g, sft_span text) {
         if (!is_name_byte(name.data[i]) || memchr("*^$:", name.data[i], 4))
             return wrong_at(g, sfti_from(name, i), "the name of a layer");
     bool any = name.len == 0 && sfti_ends(text, ":"); /* of a part */
-    return holds(g, any || (name.len > 0 && name.len <= CLAUSE_NAME_BYTES), text,
-                 "the name of a layer, of 200 bytes at most");
+    return is_right(g, any || (name.len > 0 && name.len <= CLAUSE_NAME_BYTES), text,
+                    "the name of a layer, of 200 bytes at most");
 }
 
 static bool check_clauses(grammar *g, sft_span clauses) {
@@ -166,7 +166,7 @@ static bool check_clauses(grammar *g, sft_span clauses) {
             if (!spend(g, one) || !(layers ? check_layer : check_name)(g, one)) return false;
         }
     }
-    return holds(g, count > 0, sfti_row_text(g->row), "clauses");
+    return is_right(g, count > 0, sfti_row_text(g->row), "clauses");
 }
 
 /* ── Words ── */
@@ -252,30 +252,30 @@ static bool check_word(grammar *g, sft_span word) {
         if (sfti_begins(rest, "*")) rest = sfti_from(rest, 1);
         if (rest.len > 0 && rest.data[rest.len - 1] == '*') rest.len--;
         if (!of_kind && rest.len < word.len) rest.len = 0;
-        return holds(g, rest.len > 0 && !memchr(rest.data, '*', rest.len), word,
-                     of_kind ? "a class, * at its ends alone" : "a class without *");
+        return is_right(g, rest.len > 0 && !memchr(rest.data, '*', rest.len), word,
+                        of_kind ? "a class, * at its ends alone" : "a class without *");
     case SFTI_VALUE_FILE_WORDS:
         if (rest.len > 0 && rest.data[rest.len - 1] == '~') rest.len--;
-        return holds(g, rest.len > 0, word, "a word of a file's name");
+        return is_right(g, rest.len > 0, word, "a word of a file's name");
     case SFTI_VALUE_HEADS:
         rest = sfti_find_byte(word, ':');
-        return holds(g, all_digits((sft_span){ word.data, word.len - rest.len })
-                            && (!rest.data || all_digits(sfti_from(rest, 1))), word,
-                     "SIZE or HIDDEN:SIZE");
+        return is_right(g, all_digits((sft_span){ word.data, word.len - rest.len })
+                               && (!rest.data || all_digits(sfti_from(rest, 1))), word,
+                        "SIZE or HIDDEN:SIZE");
     case SFTI_VALUE_ENCODERS:
-        return holds(g, (word.len > 0 && word.len <= 2) || all_digits(word), word,
-                     "l, g, t5 or a width");
+        return is_right(g, (word.len > 0 && word.len <= 2) || all_digits(word), word,
+                        "l, g, t5 or a width");
     case SFTI_VALUE_MODULES:
         expected = wrong_module(word);
-        return holds(g, !expected, word, expected);
+        return is_right(g, !expected, word, expected);
     case SFTI_VALUE_SPARED:
-        return holds(g, word.len <= CLAUSE_NAME_BYTES && bytes_like(word, '*') < word.len, word,
-                     "a name of 200 bytes at most, with * for any text");
+        return is_right(g, word.len <= CLAUSE_NAME_BYTES && bytes_like(word, '*') < word.len, word,
+                        "a name of 200 bytes at most, with * for any text");
     case SFTI_VALUE_ANY:
     case SFTI_VALUE_NAMES:
     case SFTI_VALUE_LAYERS: break;
     }
-    return holds(g, word.len > 0, word, "a word");
+    return is_right(g, word.len > 0, word, "a word");
 }
 
 /* Whether marks have NAME= (or, of a flag, NAME). */
@@ -322,7 +322,7 @@ static bool check_quotes(grammar *g, sft_span text) {
             return wrong_at(g, sfti_from(text, i), "quotes around a whole word");
         quoted = !quoted;
     }
-    return holds(g, !quoted, text, "quotes that are closed in their line");
+    return is_right(g, !quoted, text, "quotes that are closed in their line");
 }
 
 static bool check_words(grammar *g) {
@@ -348,7 +348,7 @@ static bool check_words(grammar *g) {
         if (item.name.len == 0 && ++words > how->most && how->most < SFTI_MANY)
             return wrong_at(g, item.value, how->most ? "fewer words" : "nothing behind the word");
     }
-    return holds(g, words >= how->least, whole, "a word, or more, behind the first");
+    return is_right(g, words >= how->least, whole, "a word, or more, behind the first");
 }
 
 bool sfti_row_is_right(const sfti_records *records, const sfti_record_row *row, size_t *left,

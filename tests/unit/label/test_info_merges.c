@@ -33,22 +33,31 @@ static void open_case(model *m, const char *const *pairs) {
 /* "tool method;" and of each model "name digest autov1 weight method<made from", d: of the recipe,
  * a: of another's. */
 static const struct { const char *pairs[7], *told; } merges[] = {
-    { { MODELS, "{\"" SHA "\":{\"name\":\"dir/a.safetensors\",\"legacy_hash\":\"1A2B3C4D\"},\"x\":{\"name\":"
-        "\"no\",\"legacy_hash\":\"11111111\"},\"" SHB "\":7}" }, " ;a.safetensors 1234 1a2b3c4d  <" },
-    { { MODELS, "{\"" SHA "\":{\"name\":5,\"legacy_hash\":\"xyz\",\"sd_merge_recipe\":\"no\"}}" }, " ; 1234   <" },
-    { { MODELS, "{\"" SHA "\":{\"name\":\"a\"},\"" SHB "\":{\"name\":\"b\",\"sd_merge_recipe\":{\"merge_mode\":"
-        "\"sum\",\"mode\":\"later\",\"interp_method\":3,\"model_a\":\"" SHA "\",\"model_b\":\"" SHC "\",\"model_c\":"
+    { { MODELS, "{\"" SHA "\":{\"name\":\"dir/a.safetensors\",\"legacy_hash\":\"1A2B3C4D\"},\"x\""
+        ":{\"name\":"
+        "\"no\",\"legacy_hash\":\"11111111\"},\"" SHB "\":7}" },
+        " ;a.safetensors 1234 1a2b3c4d  <" },
+    { { MODELS, "{\"" SHA "\":{\"name\":5,\"legacy_hash\":\"xyz\",\"sd_merge_recipe\":\"no\"}}" },
+        " ; 1234   <" },
+    { { MODELS, "{\"" SHA "\":{\"name\":\"a\"},\"" SHB "\":{\"name\":\"b\",\"sd_merge_recipe\":{"
+        "\"merge_mode\":"
+        "\"sum\",\"mode\":\"later\",\"interp_method\":3,\"model_a\":\"" SHA "\",\"model_b\":\""
+        "" SHC "\",\"model_c\":"
         "null,\"primary_model_hash\":\"short\",\"models\":[{\"model\":\"q/c\"},{\"model\":4}]}}}",
         RECIPE, "{\"type\":\"SD-WebUI-SuperMerger\",\"primary_model_hash\":\"" SHB "\"}" },
       "supermerger ;a 1234 a   <;b abab d   sum<a, cdcdcdcdcd, c" },
-    { { RECIPE, "{\"type\":\"mine\",\"interp_method\":\"Weighted\",\"merge_mode\":\"other\",\"model_a\":\"" SHA
+    { { RECIPE, "{\"type\":\"mine\",\"interp_method\":\"Weighted\",\"merge_mode\":\"other\",\"mod"
+        "el_a\":\"" SHA
         "\",\"model_b\":\"" SHB "\",\"model_c\":\"\",\"multiplier\":0.25,\"alpha\":\"0.5\"}" },
       "mine Weighted; 1234 d   <; abab d  0.25 <" },
-    { { RECIPE, "{\"type\":7,\"mode\":null,\"multiplier\":\"x\",\"models\":[{\"sha256\":\"" SHA "\",\"parameters\":"
-        "{\"weight\":0.75}},{\"sha256\":\"no\",\"parameters\":{\"weight\":9}},{\"sha256\":5},{\"sha256\":\"" SHB
+    { { RECIPE, "{\"type\":7,\"mode\":null,\"multiplier\":\"x\",\"models\":[{\"sha256\":\""
+        "" SHA "\",\"parameters\":"
+        "{\"weight\":0.75}},{\"sha256\":\"no\",\"parameters\":{\"weight\":9}},{\"sha256\":5},{\"s"
+        "ha256\":\"" SHB
         "\",\"parameters\":{\"weight\":\"w\"}}]}" }, " ; 1234 d  0.75 <; abab d   <" },
     { { RECIPE, "[1]" }, " ;" },
-    { { "sshs_cp0", "{\"ss_output_name\":\"a\"}", "sshs_cp1", "{\"ss_output_name\":\"b\"}", "sshs_ratio",
+    { { "sshs_cp0", "{\"ss_output_name\":\"a\"}", "sshs_cp1", "{\"ss_output_name\":\"b\"}",
+        "sshs_ratio",
         "[\"0.5\", '0.25']" }, "supermerger ;a   0.5 <;b   0.25 <" },
     { { "sshs_cp0", "{}", "sshs_cp1", "no", "sshs_ratio", "(x )" }, "supermerger ;    <;    <" },
 };
@@ -61,7 +70,9 @@ static void merged_models(void **state) {
         tell("%.*s %.*s;", TEXT(m.info.merge_tool), TEXT(m.info.merge_method));
         for (const sfti_merge_source *one = m.info.merge_sources.first; one; one = one->next)
             tell("%s%.*s %.4s %s%.*s %.*s %.*s<%.*s", one == m.info.merge_sources.first ? "" : ";",
-                 TEXT(one->name), one->sha256.len ? one->sha256.data : "", one->direct ? "d " : one->ancestor ? "a " : "", TEXT(one->autov1), TEXT(one->weight), TEXT(one->method),
+                 TEXT(one->name), one->sha256.len ? one->sha256.data : "", one->direct ? "d "
+                      : one->ancestor ? "a " : "", TEXT(one->autov1), TEXT(one->weight),
+                      TEXT(one->method),
                  TEXT(one->made_from));
         if (strcmp(told, merges[i].told) != 0)
             fail_msg("%zu: \"%s\"", i, told);
@@ -86,7 +97,8 @@ static void many_models(void **state) {
     done(&m);
     at = (size_t)snprintf(made, sizeof made, "{\"" SHA "\":{\"sd_merge_recipe\":{\"models\":[");
     for (int i = 0; i < 9; i++)
-        at += (size_t)snprintf(made + at, sizeof made - at, "%s{\"model\":\"%0100d\"}", i ? "," : "", i);
+        at += (size_t)snprintf(made + at, sizeof made - at, "%s{\"model\":\"%0100d\"}", i ? ","
+               : "", i);
     snprintf(made + at, sizeof made - at, "]}}}");
     make(&m, MODELS, made, NULL);
     assert_int_equal(((sfti_merge_source *)m.info.merge_sources.first)->made_from.len, 5 * 102 - 2);
@@ -109,7 +121,8 @@ static const struct { const char *pairs[7], *told; } trainings[] = {
       "1_a 10 3 0 512x768 a b; ? ? -1 512x768 ;r 4 ? 1 512x768 c;|640x512 7; 0;512x512 0;|"
       "10 100 5 2 512x768" },
     { { "ss_datasets", "[3,{\"subsets\":{\"a\":{\"image_dir\":\"x\",\"img_count\":1}}},"
-        "{\"image_directory\":\"d/v\",\"num_repeats\":2,\"resolution\":1024},{\"video_directory\":5,"
+        "{\"image_directory\":\"d/v\",\"num_repeats\":2,\"resolution\":1024},{\"video_directory\""
+        ":5,"
         "\"num_repeats\":4},{\"resolution\":[2000000,1]},{\"resolution\":[1,2000000]}]" },
       "x 1 ? -1  ;v ? 2 -1 1024x1024 ; ? 4 -1  ;||1    1024x1024" },
     { { "ss_datasets", "[]", "ss_dataset_dirs", "{\"1_a\":{\"img_count\":3,\"n_repeats\":2},"
@@ -164,10 +177,13 @@ static void much_data(void **state) {
     model m;
     (void)state;
     for (int i = 0; i < 1100; i++) {
-        if (i < 300) d += (size_t)snprintf(dirs + d, sizeof dirs - d, "%s\"%d\":{\"img_count\":1}", i ? "," : "{", i);
-        if (i < 300) n += (size_t)snprintf(sets + n, sizeof sets - n, "%s{\"image_directory\":\"%d\",\"subsets\":[%s]}",
+        if (i < 300) d += (size_t)snprintf(dirs + d, sizeof dirs - d, "%s\"%d\":{\"img_count\":1}",
+            i ? "," : "{", i);
+        if (i < 300) n += (size_t)snprintf(sets + n, sizeof sets - n,
+            "%s{\"image_directory\":\"%d\",\"subsets\":[%s]}",
                                            i ? "," : "[", i, i % 2 ? "{}" : "");
-        b += (size_t)snprintf(buckets + b, sizeof buckets - b, "%s\"%d\":{\"resolution\":[1,2],\"count\":%d}", i ? "," : "{\"buckets\":{", i, i);
+        b += (size_t)snprintf(buckets + b, sizeof buckets - b,
+              "%s\"%d\":{\"resolution\":[1,2],\"count\":%d}", i ? "," : "{\"buckets\":{", i, i);
     }
     memcpy(dirs + d, "}", 2);
     memcpy(sets + n, "]", 2);

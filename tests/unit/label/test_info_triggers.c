@@ -192,46 +192,71 @@ static const word_case word_cases[] = {
     { "more sentences than pictures", "{\"1_x\":{\"the zorgbot stands in rain\":1,\"here is a red "
       "house with roses\":1,\"old zorgbot with flowers\":1,\"snow falls upon hills\":1}}",
       "{\"1_x\":{\"img_count\":2}}", NULL, NULL, NULL, "" },
-    { "folders of other names", "{\"x_a\":{\"mikumo\":9},\"10\":{\"mikumo\":9},\"10-x\":{\"mikumo\":9},"
+    { "folders of other names",
+      "{\"x_a\":{\"mikumo\":9},\"10\":{\"mikumo\":9},\"10-x\":{\"mikumo\":9},"
       "\"99999999999999999999_x\":{\"mikumo\":9}}", NULL, NULL, NULL, NULL, "mikumo:75" },
-    { "a folder twice", "{\"1_x\":{\"mikumo\":9},\"1_x\":{\"rain\":90}}", NULL, NULL, NULL, NULL, "mikumo:75" },
-    { "a second folder so called", "{\"10_x\":{\"mikumo\":18}}", "{\"10_x (2)\":{\"img_count\":20}}", NULL,
+    { "a folder twice", "{\"1_x\":{\"mikumo\":9},\"1_x\":{\"rain\":90}}", NULL, NULL, NULL, NULL,
+      "mikumo:75" },
+    { "a second folder so called", "{\"10_x\":{\"mikumo\":18}}",
+      "{\"10_x (2)\":{\"img_count\":20}}", NULL,
       NULL, NULL, "" },
-    { "another's number", "{\"10_x\":{\"mikumo\":18}}", "{\"10_x (22)\":{\"img_count\":20},\"(2)\":{\"img_count\":"
+    { "another's number", "{\"10_x\":{\"mikumo\":18}}",
+      "{\"10_x (22)\":{\"img_count\":20},\"(2)\":{\"img_count\":"
       "20},\"10_x.(2)\":{\"img_count\":20}}", NULL, NULL, NULL, "mikumo:75" },
-    { "counts beyond all", "{\"1_x\":{\"mikumo\":18446744073709551615,\"rain\":\"99999999999\",\"snow\":0}}", NULL,
+    { "counts beyond all",
+      "{\"1_x\":{\"mikumo\":18446744073709551615,\"rain\":\"99999999999\",\"snow\":0}}", NULL,
       NULL, NULL, NULL, "mikumo:75;rain:75" },
-    { "blank tags", "{\"1_x\":{\" \":9,\"\":9,\"mikumo\":9}}", NULL, NULL, NULL, NULL, "mikumo:75" },
-    { "what separates", "{\"1_x\":{\"mikumo BREAK sks|||zeta\":9,\"BREAK\":3}}", NULL, NULL, NULL, NULL,
+    { "blank tags", "{\"1_x\":{\" \":9,\"\":9,\"mikumo\":9}}", NULL, NULL, NULL, NULL,
+      "mikumo:75" },
+    { "what separates", "{\"1_x\":{\"mikumo BREAK sks|||zeta\":9,\"BREAK\":3}}", NULL, NULL, NULL,
+      NULL,
       "sks:79;mikumo:75;zeta:75" },
-    { "what does not", "{\"1_x\":{\"mikuBREAK\":9,\"BREAKing\":9,\"Bing\":9,\"a||b\":9}}", NULL, NULL, NULL, NULL,
+    { "what does not", "{\"1_x\":{\"mikuBREAK\":9,\"BREAKing\":9,\"Bing\":9,\"a||b\":9}}", NULL,
+      NULL, NULL, NULL,
       "mikuBREAK:75;BREAKing:75;Bing:75;a||b:75" },
     { "the training's own", "{\"x\":{\"mikumo @@ rain\":9,\"sunny@day\":9}}", NULL, "ss_datasets",
-      "[{\"subsets\":[{\"image_dir\":\"x\",\"img_count\":9,\"keep_tokens_separator\":\"@@\"}]}]", NULL,
+      "[{\"subsets\":[{\"image_dir\":\"x\",\"img_count\":9,\"keep_tokens_separator\":\"@@\"}]}]",
+      NULL,
       "mikumo:75;rain:75;sunny@day:75" },
-    { "told twice", "{\"x\":{\"mikumo\":9},\"r\":{\"rain\":9}}", NULL, "ss_datasets", "[{\"subsets\":[{\"image_dir\":"
-      "\"x\",\"img_count\":0},{\"image_dir\":\"x\"},{\"image_dir\":\"x\",\"img_count\":9999999999},{\"image_dir\":"
-      "\"x\",\"img_count\":9},{\"image_dir\":\"r\",\"is_reg\":true},{\"image_dir\":\"r\"},{\"img_count\":4}]}]",
+    { "told twice", "{\"x\":{\"mikumo\":9},\"r\":{\"rain\":9}}", NULL, "ss_datasets",
+      "[{\"subsets\":[{\"image_dir\":"
+      "\"x\",\"img_count\":0},{\"image_dir\":\"x\"},{\"image_dir\":\"x\",\"img_count\":9999999999"
+      "},{\"image_dir\":"
+      "\"x\",\"img_count\":9},{\"image_dir\":\"r\",\"is_reg\":true},{\"image_dir\":\"r\"},{\"img_"
+      "count\":4}]}]",
       NULL, "" },
-    { "images no number", "{\"10_x\":{\"mikumo\":12}}", NULL, "ss_num_train_images", "x", NULL, "mikumo:75" },
-    { "images with a remainder", "{\"10_x\":{\"mikumo\":12}}", NULL, "ss_num_train_images", "205", NULL,
+    { "images no number", "{\"10_x\":{\"mikumo\":12}}", NULL, "ss_num_train_images", "x", NULL,
       "mikumo:75" },
-    { "fewer images than tags", "{\"10_x\":{\"mikumo\":12}}", NULL, "ss_num_train_images", "50", NULL, "mikumo:75" },
-    { "images of two folders", "{\"10_x\":{\"mikumo\":12},\"5_x\":{\"mikumo\":12}}", NULL, "ss_num_train_images",
+    { "images with a remainder", "{\"10_x\":{\"mikumo\":12}}", NULL, "ss_num_train_images", "205",
+      NULL,
+      "mikumo:75" },
+    { "fewer images than tags", "{\"10_x\":{\"mikumo\":12}}", NULL, "ss_num_train_images", "50",
+      NULL, "mikumo:75" },
+    { "images of two folders", "{\"10_x\":{\"mikumo\":12},\"5_x\":{\"mikumo\":12}}", NULL,
+      "ss_num_train_images",
       "400", NULL, "mikumo:75" },
-    { "folders without tags", "{\"1_x\":{},\"1_y\":{\"mikumo\":9}}", NULL, NULL, NULL, NULL, "mikumo:75" },
-    { "only regularisation", "{\"1_reg\":{\"rain\":9}}", NULL, "ss_reg_dataset_dirs", "{\"1_reg\":{}}", NULL, "" },
+    { "folders without tags", "{\"1_x\":{},\"1_y\":{\"mikumo\":9}}", NULL, NULL, NULL, NULL,
+      "mikumo:75" },
+    { "only regularisation", "{\"1_reg\":{\"rain\":9}}", NULL, "ss_reg_dataset_dirs",
+      "{\"1_reg\":{}}", NULL, "" },
     { "no pairs", "{\"1_x\":{\"rain\":\"x\"}}", NULL, NULL, NULL, NULL, "" },
     { "no marker: regularisation", "{\"1_p3rs0n\":{\"p3rs0n\":1}}", NULL, "ss_reg_dataset_dirs",
       "{\"1_p3rs0n\":{}}", NULL, "" },
-    { "a digit, no version", "{\"1_x\":{\"rain\":9,\"mikumo\":9}}", NULL, NULL, NULL, "123 mikumo3", "mikumo:79" },
-    { "a part of the output", "{\"1_x\":{\"mikumo\":9}}", NULL, NULL, NULL, "xMIKUMO MIKUMOx MIKUMO9", "mikumo:79" },
-    { "sentences beside others", "{\"1_x\":{\"a photo of ohwx man in a park\":1,\"a photo of ohwx man at sea\":1,"
-      "\"a photo of ohwx man with a red hat\":1,\"a photo of ohwx man reading a book\":1},\"1_reg\":"
-      "{\"the man is standing somewhere\":1}}", "{\"1_x\":{\"img_count\":4},\"1_reg\":{\"img_count\":1}}",
+    { "a digit, no version", "{\"1_x\":{\"rain\":9,\"mikumo\":9}}", NULL, NULL, NULL,
+      "123 mikumo3", "mikumo:79" },
+    { "a part of the output", "{\"1_x\":{\"mikumo\":9}}", NULL, NULL, NULL,
+      "xMIKUMO MIKUMOx MIKUMO9", "mikumo:79" },
+    { "sentences beside others",
+      "{\"1_x\":{\"a photo of ohwx man in a park\":1,\"a photo of ohwx man at sea\":1,"
+      "\"a photo of ohwx man with a red hat\":1,\"a photo of ohwx man reading a book\":1},\"1_reg"
+      "\":"
+      "{\"the man is standing somewhere\":1}}",
+      "{\"1_x\":{\"img_count\":4},\"1_reg\":{\"img_count\":1}}",
       "ss_reg_dataset_dirs", "{\"1_reg\":{}}", "ohwx", "a photo of ohwx man:70;ohwx:65" },
-    { "sentences alike", "{\"1_x\":{\"zorg one two three four five six seven eight nine ten eleven twelve a\":2,"
-      "\"zorg one two three four five six seven eight nine ten eleven twelve b\":2}}", NULL, NULL, NULL, NULL,
+    { "sentences alike",
+      "{\"1_x\":{\"zorg one two three four five six seven eight nine ten eleven twelve a\":2,"
+      "\"zorg one two three four five six seven eight nine ten eleven twelve b\":2}}", NULL, NULL,
+      NULL, NULL,
       "zorg one two three four five six seven eight nine ten eleven:70;zorg:65;four:65;five:65;"
       "six:65;seven:65;eight:65;nine:65;ten:65;eleven:65" },
     { "a sentence of two pictures", "{\"1_x\":{\"ohwx man standing in a wide park\":2}}",
@@ -296,7 +321,8 @@ static const declared_case declared_cases[] = {
     { "a <lora:x", 90, "sidecar:x", "a <lora:x:90", "a <lora:x" },
     { "a\\\\b\\", 90, "sidecar:x", "a\\\\b\\:90", "a\\\\b\\" },
     { "miku (a:1.2", 90, "sidecar:x", "miku (a:1.2:90", "miku \\(a:1.2" },
-    { "miku (a:/) (b:) c:", 90, "sidecar:x", "miku (a:/) (b:) c::90", "miku \\(a:/\\) \\(b:\\) c:" },
+    { "miku (a:/) (b:) c:", 90, "sidecar:x", "miku (a:/) (b:) c::90",
+      "miku \\(a:/\\) \\(b:\\) c:" },
     { "(a:1.2x)", 90, "sidecar:x", "(a:1.2x):90", "\\(a:1.2x\\)" },
     { "", 90, "sidecar:x", "", NULL },
 };
@@ -395,7 +421,8 @@ static void more_than_is_kept(void **state) {
     for (size_t folders = 70; folders < 5000; folders += 4500) {
         size_t at = 0;
         for (size_t i = 0; i < folders; i++)
-            at += (size_t)snprintf(text + at, sizeof text - at, "%s\"%zu_x\":{\"mikumo\":9,\"rain%zu\":1}", i ? "," : "{", i, i);
+            at += (size_t)snprintf(text + at, sizeof text - at,
+                   "%s\"%zu_x\":{\"mikumo\":9,\"rain%zu\":1}", i ? "," : "{", i, i);
         memcpy(text + at, "}", 2);
         pair.value.len = at + 1;
         open_pairs(&pair, 1);

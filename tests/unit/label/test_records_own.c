@@ -221,7 +221,8 @@ static void opened(void **state) {
     /* What the library says itself, and how little of it may be said again. */
     texts[0].text = s("model flux.1\n vae none\n");
     assert_int_equal(sft_records_open(texts, 1, NULL, &records, &err), SFT_BAD_ARGUMENT);
-    if (!strstr(err.message, "found \"vae none\", which the library has as \"vae ")) fail_msg("%s", err.message);
+    if (!strstr(err.message, "found \"vae none\", which the library has as \"vae ")) fail_msg("%s",
+        err.message);
     static char much[(4 << 20) + 2];
     memset(much, '#', sizeof much - 1);
     texts[0].text = s(much);

@@ -152,7 +152,8 @@ static void png_texts(void **state) {
 static void png_chunks(void **state) {
 #define STORED(text) "x\1\1\2\0\xFD\xFF" text "\1\x3B\0\xD2" /* the checksum is "hi"'s */
 #define CHUNK(type, bytes, keyword, text) { type, bytes, sizeof bytes - 1, keyword, text }
-    static const struct { const char *type, *bytes; size_t len; const char *keyword, *text; } rows[] = {
+    static const struct { const char *type, *bytes; size_t len; const char *keyword,
+        *text; } rows[] = {
         CHUNK("zTXt", "k\0\0" STORED("hi"), "k", "hi"), CHUNK("zTXt", "k\0", "k", ""),
         CHUNK("zTXt", "k\0\0" STORED("ho"), "k", ""), CHUNK("zTXt", "k\0\0", "k", ""),
         CHUNK("iTXt", "k\0\0\0en\0kk\0h\xC3\xA9", "k", "h\xC3\xA9"),

@@ -35,19 +35,24 @@ static void next_links(void **state) {
           false, true, false },
         { "A merge.\rhttps://civitai.com/models/9", "https://civitai.com/models/9", 9, 0, false,
           false, false },
-        { "merge\\n https://civitai.com/models/9", "https://civitai.com/models/9", 9, 0, false, false,
+        { "merge\\n https://civitai.com/models/9", "https://civitai.com/models/9", 9, 0, false,
+          false,
           false },
-        { "merge! Yes? <b>https://civitai.red/models/9", "https://civitai.red/models/9", 9, 0, false,
+        { "merge! Yes? <b>https://civitai.red/models/9", "https://civitai.red/models/9", 9, 0,
+          false,
           false, false },
-        { "merge.it \\ ?https://civitai.com/models/9\x7F", "https://civitai.com/models/9", 9, 0, false,
+        { "merge.it \\ ?https://civitai.com/models/9\x7F", "https://civitai.com/models/9", 9, 0,
+          false,
           false, true },
         { "submerge, debase: https://civitai.com/api/v1/models/7?x",
           "https://civitai.com/api/v1/models/7?x", 7, 0, false, false, false },
-        { "https://en.wikipedia.org/wiki/Fox_(animal))", "https://en.wikipedia.org/wiki/Fox_(animal)",
+        { "https://en.wikipedia.org/wiki/Fox_(animal))",
+          "https://en.wikipedia.org/wiki/Fox_(animal)",
           0, 0, false, false, false },
         { "http://www.civitai.com/api/v1/model-versions/8",
           "http://www.civitai.com/api/v1/model-versions/8", 0, 8, false, false, false },
-        { "https://civitai.com/de/model-versions/8", "https://civitai.com/de/model-versions/8", 0, 8,
+        { "https://civitai.com/de/model-versions/8", "https://civitai.com/de/model-versions/8", 0,
+          8,
           false, false, false },
         { "https://civitai.com/zh_CN/models/5", "https://civitai.com/zh_CN/models/5", 0, 0, false,
           false, false },
@@ -107,7 +112,8 @@ static void long_links(void **state) {
 
 static void addresses(void **state) {
     static const struct { const char *url; uint64_t model_id, version_id; } rows[] = {
-        { " civitai.com/models/3?modelVersionId=4 ", 3, 4 }, { "https://civitai.com/models/x", 0, 0 },
+        { " civitai.com/models/3?modelVersionId=4 ", 3, 4 }, { "https://civitai.com/models/x", 0,
+          0 },
         { "civitai.green/api/download/models/5", 0, 5 }, { "https://example.org/models/3", 0, 0 },
         { "", 0, 0 },
     };
@@ -138,14 +144,18 @@ static void introduced_words(void **state) {
         { "trigger words: none needed", NULL }, { "no triggers here", NULL },
         { "Triggers \xE2\x80\x9Cred fox\xE2\x80\x9D", NULL },
         { "Trigger: \xE2\x80\x9Cred fox\xE2\x80\x9D", "red fox" },
-        { "trigger is isolated", "isolated" }, { "trigger isolated", NULL }, { "triggered: fox", NULL },
-        { "trigger: \"fox", "\"fox" }, { "trigger: fox; snow", "fox" }, { "trigger: fox<br>", "fox" },
+        { "trigger is isolated", "isolated" }, { "trigger isolated", NULL }, { "triggered: fox",
+          NULL },
+        { "trigger: \"fox", "\"fox" }, { "trigger: fox; snow", "fox" }, { "trigger: fox<br>",
+          "fox" },
         { "trigger: fox\rsnow", "fox" }, { "trigger: v1.5 fox.", "v1.5 fox" },
         { "trigger: fox. Use", "fox" }, { "trigger: ' , *`fox`*_", "' , *`fox" },
         { "trigger are **fox**", "fox" }, { "trigger:", NULL }, { "trigger: *`", NULL },
         { "trigger \xC3\xA9: fox", NULL }, { "use \"fox\" for fun", NULL },
-        { "use fox to trigger", NULL }, { "used \"fox\" to trigger", NULL }, { "xtrigger: fox", NULL },
-        { "trigger: \"none\"", "none" }, { "the trigger word was lost", NULL }, { "Trigger: see http://x.org/a", NULL },
+        { "use fox to trigger", NULL }, { "used \"fox\" to trigger", NULL }, { "xtrigger: fox",
+          NULL },
+        { "trigger: \"none\"", "none" }, { "the trigger word was lost", NULL },
+          { "Trigger: see http://x.org/a", NULL },
     };
     (void)state;
     for (size_t i = 0; i < SFTI_COUNT(rows); i++) {
@@ -186,7 +196,8 @@ static void names_of_files(void **state) {
         { "a-1-of-x", NULL }, { "a-1-to-2x", NULL }, { "a-1-of", NULL }, { "a1-of-00", NULL },
         { "abcdef-1", NULL }, { "-1-of-2", "" },
     };
-    static const char *const generic[] = { "Model", "adapter_model.fp16", "pytorch_lora_weights_rank4",
+    static const char *const generic[] = { "Model", "adapter_model.fp16",
+        "pytorch_lora_weights_rank4",
                                            "checkpoint-500", "model-00001-of-00003", "lora_step10",
                                            "model-" };
     static const char *const telling[] = { "fox", "model_fox", "fox-500", "steps4", "model.fp16x" };

@@ -177,8 +177,10 @@ static const struct { const char *yaml, *values; } cards[] = {
     { "a: \"\\xZ1 \\U00110000 \\U7FFFFFFF1 \\U0000D83D \\UFFFFFFFF \\ud83d \\u12 \\x4\"\n",
       "/a=xZ1 U00110000 U7FFFFFFF1 U0000D83D UFFFFFFFF ud83d u12 x4;" },
     { "a: [\"x\nb: c\n", "" }, { "a: [\"x\" \"y]\n", "" }, { "a: [x,\t\"b]\n", "/a/0=x;" },
-    { "a: [x, 'y, z', ]\n", "/a/0=x;/a/1=y, z;" }, { "a: [x,\n  y] # no\nb: 1\n", "/a/0=x;/a/1=y;/b=1;" },
-    { "a: []\nb: [[c], {d: e}, f, \"}]\"]\n", "/b/2=f;/b/3=}];" }, { "a: b}\nc: d\n", "/a=b};/c=d;" },
+    { "a: [x, 'y, z', ]\n", "/a/0=x;/a/1=y, z;" }, { "a: [x,\n  y] # no\nb: 1\n",
+      "/a/0=x;/a/1=y;/b=1;" },
+    { "a: []\nb: [[c], {d: e}, f, \"}]\"]\n", "/b/2=f;/b/3=}];" }, { "a: b}\nc: d\n",
+      "/a=b};/c=d;" },
     { "'a b': c\n\"d\":\n  e: f\n\"g: h\n\"i\"\n\"j\"k\n: l\nm:n\n", "/a b=c;/d/e=f;" },
     { "a:\n  b c\nd: e\nf g\n...\n", "/a=b c;/d=e;" }, { "a b\n", "" },
     { "a: \"x\\\r\n   z\"\r\n", "/a=xz;" },
@@ -220,7 +222,8 @@ static void yaml_ends_when_told(void **state) {
 static const struct { const char *yaml, *told; } strict[] = {
     { "---\na: 1\n", "/a=1;" }, { "a:\n  b: 1\n---\n", "3: a key and a colon, or a dash" },
     { "a: 1\na: 2\n", "2: each key once" }, { "- a\n-\n", "2: a value behind the dash" },
-    { "a: 1\n-b\n", "2: a key and a colon, or a dash" }, { "- a\n- # b\n", "2: a value behind the dash" }, { "a\n", "1: a key and a colon, or a dash" },
+    { "a: 1\n-b\n", "2: a key and a colon, or a dash" }, { "- a\n- # b\n",
+      "2: a value behind the dash" }, { "a\n", "1: a key and a colon, or a dash" },
     { "a:\n\tb: 1\n", "2: blanks, no tab, before a line" },
     { "a: 'b' c\n", "1: nothing behind a quote or bracket that ends" },
     { "a: 'b\n  c' d\n", "1: nothing behind a quote or bracket that ends" },
@@ -229,7 +232,8 @@ static const struct { const char *yaml, *told; } strict[] = {
     { "a: 'b\nc", "1: the end of what a quote or bracket begins" },
     { "a: &b c\n", "1: a plain value (anchors, tags, braces and lists in lists are not read)" },
     { "a: {b: c}\n", "1: a map with a line for each key (braces are not read)" },
-    { "a: [b}\n", "1: ] at the end of a list" }, { "a: [b, ~]\n", "1: a value for each item of a list" },
+    { "a: [b}\n", "1: ] at the end of a list" }, { "a: [b, ~]\n",
+      "1: a value for each item of a list" },
     { "- null\n", "1: a value for each item of a list" }, { "a: Null\nb: 1\n", "/b=1;" },
     { "a/b: c\n", "1: a shorter key, without a slash" },
     { "- - - - - - - - - - - - - - - - a\n", "/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0=a;" },
@@ -264,7 +268,8 @@ static const struct { const char *text, *date; } dates[] = {
     { "2023-07-16T18:13:38Zulu", "" }, { "", "" },
     { "2023/07/16", "2023-07-16" }, { "1969-12-31T23:00:00Z", "1969-12-31T23:00:00Z" },
     { "2023-07-16t18:13:38,25 +01:00", "2023-07-16T17:13:38Z" },
-    { "2023-07-16T18:13+01", "2023-07-16T17:13:00Z" }, { "2023-07-16T18:13z", "2023-07-16T18:13:00Z" },
+    { "2023-07-16T18:13+01", "2023-07-16T17:13:00Z" }, { "2023-07-16T18:13z",
+      "2023-07-16T18:13:00Z" },
     { "202", "" }, { "2023", "" }, { "2023.07", "" }, { "2023-7-16", "" }, { "2023-07", "" },
     { "2023-07.16", "" }, { "2023-07-1x", "" }, { "2023-00-10", "" }, { "2023-07-00", "" },
     { "2023-07-32", "" }, { "2023-07-16x18:13", "" }, { "2023-07-16T1", "" },
@@ -313,7 +318,8 @@ static void times(void **state) {
     SAME(size_of("999999"), "999999x999999");
     assert_int_equal(size_of("").len, 0);
     assert_int_equal(sfti_resolution((sft_span){ "5\0x6", 4 }, (char[SFTI_DATE_SIZE]){ 0 }), 0);
-    assert_int_equal(sfti_iso_date((sft_span){ "2023-07-16\0", 11 }, (char[SFTI_DATE_SIZE]){ 0 }), 0);
+    assert_int_equal(sfti_iso_date((sft_span){ "2023-07-16\0", 11 }, (char[SFTI_DATE_SIZE]){ 0 }),
+                     0);
     SAME(size_of("99999999999999999999x5"), "");
 }
 
@@ -321,7 +327,8 @@ static void times(void **state) {
 
 static void markdown(void **state) {
     static const struct { const char *text, *front, *body; } fronts[] = {
-        { "---\r\na: 1\r\n---  \nx", "a: 1\r\n", "x" }, { "---\na\n--- b\n", "", "---\na\n--- b\n" },
+        { "---\r\na: 1\r\n---  \nx", "a: 1\r\n", "x" }, { "---\na\n--- b\n", "",
+          "---\na\n--- b\n" },
         { "", "", "" }, { "--\n", "", "--\n" }, { "----\na\n---\n", "", "----\na\n---\n" },
         { "---", "", "---" }, { "abc\n---\n", "", "abc\n---\n" },
     };
@@ -332,7 +339,8 @@ static void markdown(void **state) {
         { "# other\na\n# USAGE\n#\nb\n", "#\nb\n" }, { "", "" }, { "# usage", "" },
     };
     static const struct { const char *line, *item; } items[] = {
-        { "- a b", "a b" }, { " * c", "c" }, { "+ d\r", "d" }, { "-d", "" }, { "- ", "" }, { "1. e", "" },
+        { "- a b", "a b" }, { " * c", "c" }, { "+ d\r", "d" }, { "-d", "" }, { "- ", "" },
+          { "1. e", "" },
         { "a b", "" },
     };
     (void)state;
@@ -355,7 +363,8 @@ static void settings_of_pictures(void **state) {
     rows[] = {
         { "a fox\nNegative prompt: dog\nSteps: 20, Sampler: Euler a, CFG scale: 7, Seed: 5",
           "a fox", "dog", "5", "20", "Euler a", "7" },
-        { "a\nNegative prompt: b\nNegative prompt: c", "a", "b\nNegative prompt: c", "", "", "", "" },
+        { "a\nNegative prompt: b\nNegative prompt: c", "a", "b\nNegative prompt: c", "", "", "",
+          "" },
         { "Steps: 20, Seeds: 4, Seed, Seed size: 3, Seed: 6", "", "", "6", "20", "", "" },
         { "a\nNegative prompt:\nSteps: 3", "a", "", "", "3", "", "" },
         { "a\nSteps: 9\nNegative prompt: b", "a", "", "", "9\nNegative prompt: b", "", "" },
@@ -377,11 +386,13 @@ static void settings_of_pictures(void **state) {
 
 static void private_paths(void **state) {
     static const struct { const char *text; bool path, user; } rows[] = {
-        { "/home/ann/x", true, true }, { "see '/Users/Bob'", true, true }, { "/home/user/x", true, false },
+        { "/home/ann/x", true, true }, { "see '/Users/Bob'", true, true }, { "/home/user/x", true,
+          false },
         { "/home//", true, false }, { "/home/Public", true, false }, { "/mnt/ann/x", true, false },
         { "a/home/ann", false, false }, { "/usr/bin", false, false }, { "/xy", false, false },
         { "C:\\Users\\Ann\\x", true, true }, { "d:\\\\users\\\\ann", true, true },
-        { "D:\\models\\x", true, false }, { "d:/users/ann", true, true }, { "d://models", false, false },
+        { "D:\\models\\x", true, false }, { "d:/users/ann", true, true }, { "d://models", false,
+          false },
         { "d:/models", true, false }, { "1:\\x\\y", false, false }, { "{:\\x\\y", false, false },
         { "x:yz", false, false }, { "http://x.org/a", false, false }, { "a b:\\", false, false },
         { "/tmp/a, C:\\Users\\shared, c:\\users\\", true, false }, { "", false, false },

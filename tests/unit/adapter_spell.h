@@ -109,8 +109,9 @@ static inline void spell_buffer(const sft_buffer *file, char *out, size_t cap) {
     sft_set_close(set);
 }
 
-/* Runs case i, which ends with that code and those tensors, or words of its message; and again while
- * its n-th allocation fails, and all that follow: it is then out of memory, and leaves none taken. */
+/* Runs case i, which ends with that code and those tensors, or words of its message; and again
+ * while its n-th allocation fails, and all that follow: then it is out of memory and leaves none
+ * taken. */
 typedef sft_code spell_run(const void *one, const sft_allocator *alloc, char *out, size_t cap,
                            sft_error *err);
 
@@ -132,7 +133,8 @@ static inline bool spell_case(size_t i, spell_run *run, const void *one, const c
         sft_allocator alloc = { short_resize, &memory };
         code = run(one, &alloc, out, sizeof out, &err);
         if (memory.taken == 0 && (code == SFT_OUT_OF_MEMORY || code == want)) continue;
-        print_error("%s: %zu allocations: %d, %zu bytes taken\n", what, n, (int)code, memory.taken);
+        print_error("%s: %zu allocations: %d, %zu bytes taken\n", what, n, (int)code,
+                    memory.taken);
         return false;
     }
     return true;

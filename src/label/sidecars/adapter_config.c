@@ -60,7 +60,7 @@ static void declared_type(sft_info *info, const adapter_config *config) {
     if (adapter->type && !lora) return;
     adapter->dora = adapter->dora || dora;
     if (dora) adapter->type = "lora";
-    else if (config->type.len > 0) {
+    else {
         char lower[TYPE_MOST];
         for (size_t i = 0; i < config->type.len; i++)
             lower[i] = sfti_lower_case(config->type.data[i]);

@@ -79,7 +79,8 @@ static bool name_dtype(entry_parser *e) {
         legacy++;
     if (legacy == count) return entry_fail(e, SFT_DTYPE_UNKNOWN, "a known dtype");
     e->tensor.dtype = legacy_dtypes[legacy].dtype;
-    return e->r->limits->legacy || entry_fail(e, SFT_LEGACY_LAYOUT, "a dtype of today");
+    if (e->r->limits->legacy) return true;
+    return entry_fail(e, SFT_LEGACY_LAYOUT, "a dtype of today");
 }
 
 static bool read_dtype(entry_parser *e) {
@@ -267,6 +268,7 @@ bool sfti_entry_read(sfti_parser *r, sft_span name, sft_span raw) {
         e.scan.value_end = SFTI_PREFIX + (uint64_t)(e.json.at - e.json.begin);
         r->watch->entry(r->watch->ctx, &e.scan);
     }
+    r->lost |= !fine;
     return fine && sfti_keep(r, &e.tensor, name);
 }
 
@@ -292,13 +294,13 @@ static void spelled_fields(sfti_json *json, sft_scan_entry *out) {
     if (type == SFTI_JSON_ARRAY)
         for (int i = 0; i < 3; i++) {
             sft_span raw = spelled_value(json);
-            if (json->type == SFTI_JSON_ERROR || json->depth == 0) return;
+            if (json->depth == 0) return;
             *fields[i] = raw;
         }
     if (!out->offsets.data) out->offsets = legacy;
 }
 
-/* The text was read before: the entry is sound JSON, or the last one that was reached. */
+/* The text was read before, and the entry is sound JSON. */
 sft_scan_entry sfti_entry_spelled(sft_span text, size_t at) {
     sft_scan_entry out = { .name_begin = SFTI_PREFIX + at };
     sfti_json json;
@@ -306,7 +308,8 @@ sft_scan_entry sfti_entry_spelled(sft_span text, size_t at) {
     sfti_json_next(&json);
     out.name = (sft_span){ text.data + at, (size_t)(json.at - json.begin) };
     const char *value = json.at;
-    while (value < text.data + text.len && memchr(" \t\r\n:", *value, 5)) value++;
+    /* A value stands behind the colon, for the entry is sound. */
+    while (!sfti_never(value == text.data + text.len) && memchr(" \t\r\n:", *value, 5)) value++;
     sfti_json_begin(&json, value, (size_t)(text.data + text.len - value));
     spelled_fields(&json, &out);
     out.value_begin = SFTI_PREFIX + (uint64_t)(value - text.data);

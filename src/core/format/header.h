@@ -27,6 +27,7 @@ typedef struct sfti_parser {
     uint64_t last_end;
     bool unsorted; /* an entry's offsets lie before those of the entry before it */
     bool apart;    /* or do not begin where those end, or not as many bytes as the shape asks for */
+    bool lost;     /* an entry was refused, and with it what is known of its bytes */
     struct {
         uint64_t begin, end;
     } before;

@@ -477,7 +477,8 @@ void sfti_runs_pick(sft_runs *runs, uint64_t count, const void *block, uint64_t 
     size_t run = (size_t)runs->run_bytes;
     char *to = dst;
     sfti_row row;
-    for (; count > 0 && sfti_runs_row(runs, count, &row); count -= row.count) {
+    for (; count > 0; count -= row.count) {
+        if (sfti_never(!sfti_runs_row(runs, count, &row))) return; /* count runs are left */
         const char *from = (const char *)block + (ptrdiff_t)(row.offset - first);
         pick_row(to, from, (ptrdiff_t)row.stride, (size_t)row.count, run);
         to += run * (size_t)row.count;

@@ -105,6 +105,66 @@ static void every_finding(void **state) {
     free_file(&f);
 }
 
+/* What a limit or an option forbids is told of each entry, and reading goes on. */
+static void findings_of_limits(void **state) {
+    (void)state;
+    test_file f = make_file("{" ENTRY("long", "U8", "2", "0", "2") "," ENTRY("a", "float16", "1",
+                            "2", "4") "," ENTRY("longer", "uint8", "1", "4", "5") "}", NULL, 5);
+    static const struct {
+        sft_code code;
+        const char *tensor;
+    } want[] = { { SFT_NAME_TOO_LONG, "long" }, { SFT_LEGACY_LAYOUT, "a" },
+                 { SFT_NAME_TOO_LONG, "longer" }, { SFT_LEGACY_LAYOUT, "longer" } };
+    sft_open_options o = SFT_OPEN_OPTIONS_INIT;
+    sft_scan *scan;
+    o.max_name_bytes = 3;
+    assert_int_equal(sft_scan_open_source(sft_source_memory(f.bytes, f.len), &o, &scan, NULL),
+                     SFT_OK);
+    assert_int_equal(sft_scan_error(scan)->code, SFT_NAME_TOO_LONG);
+    assert_int_equal(sft_scan_finding_count(scan), 4);
+    for (size_t i = 0; i < 4; i++) {
+        const sft_error *e = &sft_scan_finding_at(scan, i)->error;
+        assert_int_equal(e->code, want[i].code);
+        assert_string_equal(e->tensor, want[i].tensor);
+    }
+    assert_int_equal(sft_scan_entry_count(scan), 3);
+    sft_scan_close(scan);
+    free_file(&f);
+}
+
+/* Bytes of an entry that is refused are not told as a hole, nor as bytes after the last tensor;
+ * what its neighbours say of themselves is told. */
+static void bytes_of_refused_entries(void **state) {
+    (void)state;
+    static const struct {
+        const char *entries;
+        size_t data;
+        sft_code also; /* besides SFT_DTYPE_UNKNOWN */
+    } rows[] = {
+        { ENTRY("a", "U9", "2", "0", "2") "," ENTRY("b", "U8", "2", "2", "4"), 4, SFT_OK },
+        { ENTRY("b", "U8", "2", "0", "2") "," ENTRY("a", "U9", "2", "2", "4"), 4, SFT_OK },
+        { ENTRY("b", "U8", "2", "0", "2") "," ENTRY("a", "U9", "2", "2", "4"), 1,
+          SFT_DATA_TRUNCATED },
+        { ENTRY("a", "U9", "2", "0", "2") "," ENTRY("b", "U8", "2", "3", "2"), 4,
+          SFT_OFFSETS_REVERSED },
+        { ENTRY("a", "U9", "2", "0", "2") "," ENTRY("b", "U8", "2", "2", "4") ","
+          ENTRY("c", "U8", "2", "3", "5"), 5, SFT_OFFSETS_OVERLAP },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char header[256];
+        (void)snprintf(header, sizeof header, "{%s}", rows[i].entries);
+        test_file f = make_file(header, NULL, rows[i].data);
+        sft_scan *scan = scan_of(&f);
+        assert_int_equal(sft_scan_error(scan)->code, SFT_DTYPE_UNKNOWN);
+        assert_int_equal(sft_scan_finding_count(scan), rows[i].also ? 2 : 1);
+        assert_int_equal(sft_scan_finding_at(scan, 0)->error.code, SFT_DTYPE_UNKNOWN);
+        if (rows[i].also)
+            assert_int_equal(sft_scan_finding_at(scan, 1)->error.code, rows[i].also);
+        sft_scan_close(scan);
+        free_file(&f);
+    }
+}
+
 /* A second __metadata__ is told, and what is wrong within it besides. */
 static void second_metadata(void **state) {
     static const struct {
@@ -482,7 +542,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_file),
         cmocka_unit_test(entries_as_lists),
-        cmocka_unit_test(every_finding), cmocka_unit_test(second_metadata),
+        cmocka_unit_test(every_finding), cmocka_unit_test(findings_of_limits),
+        cmocka_unit_test(bytes_of_refused_entries), cmocka_unit_test(second_metadata),
         cmocka_unit_test(findings_are_bounded),
         cmocka_unit_test(verdicts_equal_opening),
         cmocka_unit_test(conformance_verdicts),

@@ -485,12 +485,47 @@ static void long_shapes_are_whole(void **state) {
             sfti_arena_free(&arena);
         }
     }
+    (void)snprintf(text, sizeof text, ENTRY("\"U8\"", "[%300s]", "[0,1]"), ""); /* of none */
+    assert_int_equal(verdict(text, 1, SFT_LEVEL_COMPAT), SFT_OK);
     assert_int_equal(verdict("{\"t\":{\"dtype\":\"U8\",\"shape\":[", 0, SFT_LEVEL_COMPAT),
                      SFT_JSON_SYNTAX);
     spell_shape(text, sizeof text, 100, "");
     memcpy(strchr(text, '0') + 8, "x", 1);
     assert_int_equal(verdict(text, 0, SFT_LEVEL_COMPAT), SFT_JSON_SYNTAX);
     assert_int_equal(verdict(text, 0, SFT_LEVEL_DEFAULT), SFT_JSON_SYNTAX);
+}
+
+/* What stands behind the object is padding to a repair if it is white space and NULs. */
+static void padding_that_is_repaired(void **state) {
+    (void)state;
+    static const struct {
+        sft_span text;
+        sft_hint hint;
+    } rows[] = {
+        { { "{}\0 \t\r\n\0", 8 }, SFT_HINT_REPAIR_PADDING },
+        { { "{}\0\0\0\0", 6 }, SFT_HINT_REPAIR_PADDING },
+        { { "{}\0 x", 5 }, SFT_HINT_BROKEN_WRITER },
+        { { "{}x\0", 4 }, SFT_HINT_BROKEN_WRITER },
+    };
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        sft_error err = SFT_ERROR_INIT;
+        sfti_arena arena;
+        sfti_model m;
+        assert_int_equal(read_text(rows[i / 2].text, 0, SFT_LEVEL_COMPAT, i % 2, false, &arena, &m,
+                                   &err), SFT_JSON_TRAILING);
+        assert_int_equal(err.hint, rows[i / 2].hint);
+        assert_int_equal(err.offset, 8 + 2);
+        sfti_arena_free(&arena);
+    }
+}
+
+/* A null as metadata is none, and what only begins like it is no JSON. */
+static void metadata_that_is_null(void **state) {
+    (void)state;
+    assert_int_equal(verdict("{\"__metadata__\":null}", 0, SFT_LEVEL_DEFAULT), SFT_OK);
+    assert_int_equal(verdict("{\"__metadata__\":null}", 0, SFT_LEVEL_STRICT), SFT_STRICT_METADATA);
+    for (int level = SFT_LEVEL_COMPAT; level <= SFT_LEVEL_STRICT; level++)
+        assert_int_equal(verdict("{\"__metadata__\":nulL}", 0, (sft_level)level), SFT_JSON_SYNTAX);
 }
 
 static void memory_may_end_anywhere(void **state) {
@@ -506,6 +541,8 @@ static void memory_may_end_anywhere(void **state) {
         sfti_model m;
         size_t size = 0;
         while (read_within(text, size, way == 1, watch, &m, &err) != SFT_OK) {
+            assert_int_equal(read_within(text, size, way == 1, watch, &m, NULL),
+                             SFT_OUT_OF_MEMORY);
             assert_int_equal(err.code, SFT_OUT_OF_MEMORY);
             sfti_error_clear(&err);
             size += 8;
@@ -515,6 +552,12 @@ static void memory_may_end_anywhere(void **state) {
         assert_int_equal(m.metadata_count, 2);
         assert_int_equal(m.data_bytes, 6);
     }
+    static char longest[4000];
+    sft_error err = SFT_ERROR_INIT;
+    sfti_model m;
+    spell_shape(longest, sizeof longest, 300, "");
+    for (size_t size = 0; size < 300 * sizeof(uint64_t); size += 8)
+        assert_int_equal(read_within(longest, size, false, NULL, &m, &err), SFT_OUT_OF_MEMORY);
 }
 
 int main(void) {
@@ -531,6 +574,8 @@ int main(void) {
         cmocka_unit_test(layout_of_2022_by_option),
         cmocka_unit_test(every_cut_is_refused),
         cmocka_unit_test(frame_has_a_limit),
+        cmocka_unit_test(padding_that_is_repaired),
+        cmocka_unit_test(metadata_that_is_null),
         cmocka_unit_test(decoded_names_have_no_place),
         cmocka_unit_test(offsets_beyond_all),
         cmocka_unit_test(memory_may_end_anywhere),

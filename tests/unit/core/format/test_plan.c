@@ -226,9 +226,24 @@ static void test_header_limit(void **state) {
     assert_int_equal(sft_plan_new(three, 3, NULL, 0, &options, &plan, &err),
                      SFT_HEADER_TOO_LARGE);
     assert_non_null(strstr(err.message, "at most 10 bytes, found at least "));
+    /* So it does within metadata, whose strings are counted one by one. */
+    const sft_pair two[] = { pair_of("framework", "pt"), pair_of("k", "v") };
+    assert_int_equal(sft_plan_new(NULL, 0, two, 2, &options, &plan, &err), SFT_HEADER_TOO_LARGE);
+    assert_string_equal(err.message, "expected a header of at most 10 bytes, found at least 16");
     options.max_header_bytes = UINT64_MAX;
     plan = plan_of(&spec, 1, NULL, 0, &options);
     sft_plan_free(plan);
+    /* What options ask for has the limit of every header. */
+    static const uint64_t beyond[] = { UINT64_MAX, UINT64_C(1) << 31, UINT64_C(0x7fffffff) };
+    for (int i = 0; i < 6; i++) {
+        options.spare = i % 2 ? 0 : beyond[i / 2];
+        options.min_header_bytes = i % 2 ? beyond[i / 2] : 0;
+        assert_int_equal(sft_plan_new(&spec, 1, NULL, 0, &options, &plan, &err),
+                         SFT_HEADER_TOO_LARGE);
+        assert_non_null(strstr(err.message, "at most 2147483647 bytes, found "));
+        assert_string_equal(err.message + strlen(err.message) - 10, "2147483648");
+    }
+    options.spare = options.min_header_bytes = 0;
     options.size = 0;
     assert_int_equal(sft_plan_new(&spec, 1, NULL, 0, &options, &plan, &err), SFT_BAD_ARGUMENT);
     /* The official cap: 100,000,000 passes, the next multiple of 8 does not. */
@@ -272,6 +287,9 @@ static void test_refused(void **state) {
         assert_int_equal(sft_plan_new(specs, 2, NULL, 0, NULL, &plan, &err), rows[i].code);
         assert_int_equal(err.code, rows[i].code);
         assert_null(plan);
+        specs[0] = rows[i].spec; /* the first is the one that is told */
+        specs[1].name = sft_span_cstr("__metadata__");
+        assert_int_equal(sft_plan_new(specs, 2, NULL, 0, NULL, &plan, &err), rows[i].code);
         if (!rows[i].tensor) continue;
         assert_int_equal(err.tensor_len, strlen(rows[i].tensor));
         assert_memory_equal(err.tensor, rows[i].tensor, err.tensor_len);

@@ -17,7 +17,6 @@ static int jr_bytes_read(const jr_bytes *from, char *into, size_t len, uint64_t 
     if (!from->header.data) return sfti_read_all(from->fd, into, len, at, got);
     sfti_put_u64(prefix, from->header.len);
     for (*got = 0; *got < len && at + *got < 8; ++*got) into[*got] = prefix[at + *got];
-    if (*got == len) return 0;
     uint64_t begin = at + *got - 8;
     size_t left = begin < from->header.len ? from->header.len - (size_t)begin : 0;
     if (left > len - *got) left = len - *got;

@@ -54,6 +54,8 @@ static void lines_split(void **state) {
         { "x \"C:\\a\\\\\" b", "x|C:\\a\\|b" },
         { "x \"\" \t ''", "x||''" },
         { "x  ", "x" },
+        { "x\ta\tb", "x|a|b" },
+        { "\"x\ty\"\t\"a\tb\"", "x\ty|a\tb" },
         { "", "" },
         { "x \xc3\xa9 \"\xe2\x82\xac \"", "x|\xc3\xa9|\xe2\x82\xac " },
     };
@@ -77,6 +79,8 @@ static void patterns_expand(void **state) {
         { "x --match=*", "x|--match=*" },
         { "x .*.st", "x|.h.st" },
         { "x */a.st", "x|d/a.st|e/a.st" },
+        { "x nosuch/*", "x|nosuch/*" },
+        { "x d*/nosuch", "x|d*/nosuch" },
         { "x e/*t", "x|e/a.st|e/x.st" },
         { "x ?/*x*", "x|e/x.st" },
         { "x ./b*", "x|./b.st" },

@@ -2,6 +2,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "os/beneath.h"
 #include "os/os.h"
 
 #include <setjmp.h>
@@ -301,6 +302,45 @@ static void hub_shapes(void **state) {
     assert_false(sfti_hook_link(shapes[0].link, shapes[0].target, small, sizeof small, &name));
 }
 
+/* A name as it is walked, and how a link's target goes in front of what is left of it. */
+static void names_walked(void **state) {
+    static const struct {
+        const char *name;
+        int error;
+        const char *text;
+    } rows[] = {
+        { "", ENOENT, NULL },        { "/a", EXDEV, NULL },        { "..", EXDEV, NULL },
+        { ".", EISDIR, NULL },       { "a/..", EISDIR, NULL },     { "a/b/../../..", EXDEV, NULL },
+        { "a", 0, "a" },             { "a/./b//c/", 0, "a/b/c" },  { ".a/..b/c./.c.", 0, ".a/..b/c./.c." },
+        { "ab/cd/../e", 0, "ab/e" }, { "ab/../cd", 0, "cd" },      { "./a/.b", 0, "a/.b" },
+    };
+    static char text[SFTI_WALK_PATH + 8], out[SFTI_WALK_PATH];
+    sfti_walk w;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (sfti_walk_begin(&w, rows[i].name) != rows[i].error) fail_msg("%s", rows[i].name);
+        if (rows[i].text) assert_string_equal(w.text, rows[i].text);
+    }
+    memset(text, 'a', sizeof text - 1);
+    assert_int_equal(sfti_walk_begin(&w, text), ENAMETOOLONG);
+    text[SFTI_WALK_PATH - 1] = '\0';
+    assert_int_equal(sfti_walk_begin(&w, text), ENAMETOOLONG);
+    text[SFTI_WALK_PATH - 2] = '\0';
+    assert_int_equal(sfti_walk_begin(&w, text), 0);
+    size_t len = strlen(text);
+    assert_int_equal(sfti_walk_join(text, len, "", out, sizeof out), 0);
+    assert_int_equal(sfti_walk_join(text, len, "b", out, sizeof out), ENAMETOOLONG);
+    assert_int_equal(sfti_walk_join(text, sizeof out, "", out, sizeof out), ENAMETOOLONG);
+    assert_int_equal(sfti_walk_join("a/b", 1, "c/d", out, sizeof out), 0);
+    assert_string_equal(out, "a/c/d");
+    assert_int_equal(sfti_walk_begin(&w, "a/b"), 0);
+    assert_int_equal(sfti_walk_splice(&w, text, "b"), ENAMETOOLONG);
+    assert_int_equal(sfti_walk_splice(&w, "/c", "b"), EXDEV);
+    for (int i = 0; i < SFTI_WALK_LINKS; i++) assert_int_equal(sfti_walk_splice(&w, "c/d", "b"), 0);
+    assert_string_equal(w.text, "c/d/b");
+    assert_int_equal(sfti_walk_splice(&w, "c", "b"), ELOOP);
+}
+
 static int enter(void **state) {
     static char folder[] = "/tmp/sft-beneath-XXXXXX";
     *state = folder;
@@ -315,7 +355,7 @@ static int leave(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hub_shapes),
+        cmocka_unit_test(hub_shapes), cmocka_unit_test(names_walked),
         cmocka_unit_test_setup_teardown(both_ways_agree, enter, leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,6 +187,51 @@ static void test_cached(void **state) {
     gather_end(&g);
 }
 
+/* Places that no file has, refused before the system is asked, which would take them as negative;
+ * and what a descriptor that is none, or a pipe, is told. */
+static void test_places(void **state) {
+    const uint64_t beyond = (uint64_t)INT64_MAX + 1, all = UINT64_MAX;
+    uint64_t done = 9, hole = 7;
+    int ends[2];
+    (void)state;
+    gathered g = gather_file();
+    int fd = fileno(g.file);
+    assert_int_equal(sfti_os_copy_range(fd, INT64_MAX, fd, 0, 1, &done), EFBIG);
+    assert_int_equal(sfti_os_copy_range(fd, 0, fd, INT64_MAX, 1, &done), EFBIG);
+    assert_int_equal(sfti_os_copy_range(fd, all, fd, 0, all, &done), EFBIG);
+    assert_int_equal(done, 0);
+    assert_int_equal(sfti_os_insert_range(fd, beyond, 4096), EFBIG);
+    assert_int_equal(sfti_os_insert_range(fd, 0, beyond), EFBIG);
+    assert_int_equal(sfti_os_collapse_range(fd, 0, all), EFBIG);
+    assert_int_equal(sfti_os_collapse_range(fd, 1, 3), EOPNOTSUPP); /* no whole blocks */
+    assert_int_equal(sfti_os_find_hole(fd, GATHER_FILE, &hole), ENXIO);
+    assert_int_equal(sfti_os_find_hole(fd, 0, &hole), 0);
+    assert_int_equal(hole, GATHER_FILE);
+    assert_int_equal(sfti_os_cached(fd, 0, 0, &done), 0);
+    assert_int_equal(done, 0);
+    assert_int_equal(sfti_os_cached(-1, 0, 1, &done), EOPNOTSUPP);
+    sfti_os_write_back(fd, beyond, 1);
+    sfti_os_write_back(fd, 1, INT64_MAX);
+    sfti_os_read_soon(fd, beyond, 1);
+    sfti_os_read_soon(fd, 1, INT64_MAX);
+    assert_int_equal(sfti_os_gather(g.map, g.offsets, 1, 0, g.out, &(size_t){ 0 }), EINVAL);
+    assert_int_equal(sfti_os_set_direct(-1, true), EBADF);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(sfti_os_copy_range(ends[0], 0, fd, 0, 10, &done), EOPNOTSUPP);
+    assert_int_equal(sfti_os_find_hole(ends[0], 0, &hole), ESPIPE);
+    assert_int_equal(sfti_os_lease(ends[0], true), EOPNOTSUPP);
+    close(ends[0]);
+    close(ends[1]);
+    for (int64_t ns = -2500000000; ns <= 2500000000; ns += 500000000) { /* before 1970, too */
+        os_info info;
+        assert_int_equal(sfti_os_set_mtime(fd, ns), 0);
+        assert_int_equal(sfti_os_info_fd(fd, &info), 0);
+        assert_int_equal(info.mtime_ns, ns);
+    }
+    assert_int_equal(sfti_os_set_mtime(-1, 0), EBADF);
+    gather_end(&g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kept_blocks),
@@ -195,7 +240,7 @@ int main(void) {
         cmocka_unit_test(test_gather),
         cmocka_unit_test(test_gather_beyond),
         cmocka_unit_test(test_gather_without),
-        cmocka_unit_test(test_cached),
+        cmocka_unit_test(test_cached), cmocka_unit_test(test_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,7 +105,8 @@ static void names_of_programs_files(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (sfti_files_name_fits(s(rows[i].name)) != rows[i].fits) fail_msg("%s", rows[i].name);
-    sft_files_vtable short_one = { .size = offsetof(sft_files_vtable, claims) }, empty = { .size = sizeof empty };
+    sft_files_vtable short_one = { .size = offsetof(sft_files_vtable, claims) };
+    sft_files_vtable empty = { .size = sizeof empty };
     const sft_files files[] = { { NULL, NULL }, { NULL, &short_one }, { NULL, &empty } };
     assert_false(sfti_files_claim(NULL, "a", NULL));
     assert_false(sfti_files_can_list(NULL));

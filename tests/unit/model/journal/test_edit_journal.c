@@ -161,7 +161,8 @@ static void test_numbers(void **state) {
         { { { WORD(BEFORE), HEAD + 8 } }, length },
         { { { WORD(SIZE), HEAD - 1 } }, length },
         { { { WORD(BEFORE), 7 }, { WORD(AFTER), 7 } }, length },
-        { { { WORD(AFTER), UINT64_C(1) << 32 }, { WORD(GROWN), (UINT64_C(1) << 32) - HEAD } }, length },
+        { { { WORD(AFTER), HEAD + (UINT64_C(1) << 31) }, { WORD(GROWN), UINT64_C(1) << 31 } },
+          length },
         { { { WORD(GROWN), 8 } }, length },
         { { { WORD(AFTER), HEAD + 8 }, { WORD(GROWN), 8 } }, length },
         { { { RANGE, HEAD - 1 } }, bytes },
@@ -213,8 +214,8 @@ typedef struct torn {
 /* The file of that state: its header lies at its front, or behind what came in. */
 static void write_torn(const torn *row, const char *old, const char *new) {
     static unsigned char bytes[4 * GROWN];
-    size_t before = strlen(old) + 8, after = strlen(new) + 8, front = row->came_in ? after - before : 0;
-    size_t at = 0;
+    size_t before = strlen(old) + 8, after = strlen(new) + 8, at = 0;
+    size_t front = row->came_in ? after - before : 0;
     memset(bytes, 0, sizeof bytes);
     if (row->head != HEAD_NEW) (void)journal_head(bytes, front, old);
     if (row->head == HEAD_NEW || row->head == HEAD_MIXED) (void)journal_head(bytes, 0, new);
@@ -271,8 +272,10 @@ static void test_states(void **state) {
         assert_int_equal(temp_dir_count(), code ? 2 : 1);
         if (code) continue;
         assert_int_equal(sft_open(temp_path(FILE_NAME), NULL, &file, NULL), SFT_OK);
-        assert_int_equal(*sft_file_tensor_at(file, 0)->name.data, found == SFT_EDIT_OLD ? 'a' : 'b');
-        assert_int_equal(sft_file_data_offset(file), strlen(found == SFT_EDIT_OLD ? old : new) + 8);
+        assert_int_equal(*sft_file_tensor_at(file, 0)->name.data,
+                         found == SFT_EDIT_OLD ? 'a' : 'b');
+        assert_int_equal(sft_file_data_offset(file),
+                         strlen(found == SFT_EDIT_OLD ? old : new) + 8);
         sft_close(file);
     }
 }
@@ -295,7 +298,8 @@ static void test_of_another(void **state) {
         sft_edit_found found = SFT_EDIT_CLEAN;
         sft_error err = SFT_ERROR_INIT;
         write_torn(&(torn){ .head = HEAD_OLD }, old, new);
-        test_journal journal = { .old = old, .new = new, .size = strlen(old) + 8 + 10 + rows[i].size_more,
+        test_journal journal = { .old = old, .new = new,
+                                 .size = strlen(old) + 8 + 10 + rows[i].size_more,
                                  .device_more = rows[i].device_more,
                                  .inode_more = rows[i].inode_more };
         patch_journal(&journal, NULL, 0);
@@ -310,7 +314,8 @@ static void test_of_another(void **state) {
         assert_int_equal(found, rows[i].size_more ? SFT_EDIT_CLEAN : SFT_EDIT_OLD);
     }
     /* An odd one of another file matters to who cannot read this one. */
-    test_journal journal = { .old = old, .new = new, .size = strlen(old) + 8 + 10, .inode_more = 1 };
+    test_journal journal = { .old = old, .new = new, .size = strlen(old) + 8 + 10,
+                             .inode_more = 1 };
     patch_journal(&journal, &(patch){ WORD(GROWN), 8 }, 1);
     sft_file *file;
     sft_error err = SFT_ERROR_INIT;

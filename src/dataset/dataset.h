@@ -294,7 +294,11 @@ sft_code sfti_ds_receipts_read(sft_span text, const sfti_ds_job *job, sfti_arena
 
 /* ── store.c: small conveniences over sft_storage ── */
 
-#define sfti_can(storage, member) SFTI_CAN(storage, sft_storage_vtable, member)
+/* Whether a storage that sfti_ds_storage_check accepted has a member. */
+#define sfti_can(storage, member)                                                              \
+    ((storage)->vtable->size >=                                                                \
+         offsetof(sft_storage_vtable, member) + sizeof(storage)->vtable->member                \
+     && (storage)->vtable->member)
 /* A member that is there. */
 #define sfti_call(storage, member, ...) \
     ((storage)->vtable->member((storage)->ctx, __VA_ARGS__))

@@ -377,7 +377,7 @@ static const sft_storage_vtable local_vtable = {
 
 void sft_storage_close(sft_storage *storage) {
     if (!storage) return;
-    if (sfti_can(storage, close)) storage->vtable->close(storage->ctx);
+    if (SFTI_CAN(storage, sft_storage_vtable, close)) storage->vtable->close(storage->ctx);
     memset(storage, 0, sizeof *storage);
 }
 

@@ -58,11 +58,13 @@ static sft_code rebatch_layout(compaction *c) {
         uint64_t batch[SFT_MAX_RANK] = { c->batch };
         bool fits = column->rank < SFT_MAX_RANK;
         if (fits) memcpy(batch + 1, column->shape, column->rank * sizeof *batch);
-        if (sft_shape_size(column->dtype, column->shape, column->rank, NULL, NULL, NULL))
+        if (sft_shape_size(column->dtype, column->shape, column->rank, NULL, NULL, NULL) ==
+            SFT_SIZE_PARTIAL_BYTE)
             return rebatch_why(c, "a row of the column ", column->name,
                                " is not a whole number of bytes");
         if (!fits || sft_shape_size(column->dtype, batch, column->rank + 1, NULL, NULL, NULL))
-            return rebatch_why(c, "a batch of the column ", column->name, " has too many elements");
+            return rebatch_why(c, "a batch of the column ", column->name,
+                               " has too many elements or dimensions");
     }
     return SFT_OK;
 }

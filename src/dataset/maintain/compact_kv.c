@@ -68,7 +68,7 @@ static sft_code plan_group(compaction *c, size_t i, size_t *end) {
         uint64_t next = sft_dataset_shard_at(c->dataset, *end)->bytes;
         if (next >= target || next > target - bytes) break;
         code = compact_header(c, *end, &more);
-        if (code || more > COMPACT_HEADER - header) break;
+        if (code || more + header > COMPACT_HEADER) break;
         bytes += next;
         header += more;
     }

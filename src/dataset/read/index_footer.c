@@ -47,7 +47,7 @@ typedef struct footer_walk {
 /* ── Numbers ── */
 
 static uint8_t footer_byte(footer_walk *w) {
-    w->broken = w->broken || w->at == w->end;
+    w->broken = w->at == w->end; /* no byte is asked for after that */
     return w->broken ? 0 : *w->at++;
 }
 

@@ -223,6 +223,50 @@ static void test_damaged(void **unused) {
           "tensor x.a: expected dtype and shape of its type and rows", 3 },
         { "struct<a: fixed_size_binary[3]>", "{" T("x.a", "U8", "2,3", "0", "6") "}", "abcdef",
           NULL, 6 },
+        { "struct<a: fixed_size_binary[3]>", "{" T("x.a", "U8", "2,2", "0", "4") "}", "abcd",
+          "tensor x.a: expected dtype and shape of its type and rows", 4 },
+        { "struct<a: fixed_size_binary[3]>", "{" T("x.a", "U8", "6", "0", "6") "}", "abcdef",
+          "tensor x.a: expected dtype and shape of its type and rows", 6 },
+        { "struct<a: int8>", "{" T("x.a", "U8", "2", "0", "2") "}", "ab",
+          "tensor x.a: expected dtype and shape of its type and rows", 2 },
+        { "struct<a: int8>", "{" T("x.b", "I8", "2", "0", "2") "}", "ab",
+          "expected a tensor of x.a, found none", 2 },
+        { "struct<a: int8>", "{" T("x.a", "I8", "2", "0", "2") ","
+          T("x.valid", "BOOL", "3", "2", "5") "}", "ab\1\1\1",
+          "tensor x.valid: expected BOOL with an element a row", 5 },
+        { "struct<a: string>", "{" T("x.a.offsets", "I64", "3", "0", "24") "}",
+          "\0" E "\1" E "\2" E, "expected a tensor of x.a, found none", 24 },
+        { "struct<a: string>", "{" T("x.a", "U8", "2", "0", "2") "}", "ab",
+          "expected a tensor of x.a, found none", 2 },
+        { "struct<a: string>", "{" T("x.a.offsets", "I64", "3", "0", "24") ","
+          T("x.a", "I8", "2", "24", "26") "}", "\0" E "\1" E "\2" E "ab",
+          "tensor x.a: expected bytes end to end", 26 },
+        { "struct<a: string>", "{" T("x.a.offsets", "I64", "3", "0", "24") ","
+          T("x.a", "U8", "2,1", "24", "26") "}", "\0" E "\1" E "\2" E "ab",
+          "tensor x.a: expected bytes end to end", 26 },
+        { "struct<a: string>", "{" T("x.a.offsets", "I64", "3", "0", "24") ","
+          T("x.a", "U8", "2", "24", "26") "}", "\0" E "\1" E "\2" E "a\377",
+          "tensor x.a: expected UTF-8", 26 },
+        { "struct<a: binary>", "{" T("x.a.offsets", "I64", "3", "0", "24") ","
+          T("x.a", "U8", "2", "24", "26") "}", "\0" E "\1" E "\2" E "a\377", NULL, 26 },
+        { "list<int8>", "{" T("y", "I8", "2", "0", "2") "}", "ab",
+          "expected a tensor of x, found none", 2 },
+        { "list<int8>", "{" T("x.offsets", "I64", "3", "0", "24") ","
+          T("x", "I8", "2", "24", "26") "}", "\0" E "\1" E "\2" E "ab", NULL, 26 },
+        { "list<int8>", "{" T("x.offsets", "I64", "3", "0", "24") ","
+          T("x", "I8", "2,1", "24", "26") "}", "\0" E "\1" E "\2" E "ab",
+          "tensor x: expected rows of lists", 26 },
+        { "list<int8>", "{" T("x", "I8", "2", "0", "2") "}", "ab",
+          "tensor x: expected rows of lists", 2 },
+        { "list<int8>", "{" T("x", "I8", "3,1", "0", "3") "}", "abc",
+          "tensor x: expected rows of lists", 3 },
+        { "list<list<int8>>", "{" T("x", "I8", "2,1,2", "0", "4") "}", "abcd", NULL, 4 },
+        { "list<list<int8>>", "{" T("x", "I8", "2,2", "0", "4") "}", "abcd",
+          "tensor x: expected rows of lists", 4 },
+        { "list<struct<a: int8>>", "{" T("x", "I8", "2,1", "0", "2") "}", "ab",
+          "tensor x: expected numbers as in the type", 2 },
+        { "list<fixed_size_binary[1]>", "{" T("x", "U8", "2,1", "0", "2") "}", "ab",
+          "tensor x: expected numbers as in the type", 2 },
     };
     (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

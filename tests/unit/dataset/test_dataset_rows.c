@@ -182,6 +182,11 @@ static sft_code check(const damaged *d) {
 #define HEAD(x, n) "{\"x\":{\"dtype\":\"U8\",\"shape\":[" x "],\"data_offsets\":[24,28]}," \
     "\"x.offsets\":{\"dtype\":\"I64\",\"shape\":[" n "],\"data_offsets\":[0,24]}," \
     "\"x.valid\":{\"dtype\":\"BOOL\",\"shape\":[2],\"data_offsets\":[28,30]}}"
+#define VALID(dtype, shape, end) "{\"x\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}," \
+    "\"x.valid\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[2," end "]}}"
+#define ENDED(dtype, shape, end, all) "{\"x.offsets\":{\"dtype\":\"" dtype "\",\"shape\":[" \
+    shape "],\"data_offsets\":[0," end "]},\"x\":{\"dtype\":\"U8\",\"shape\":[4]," \
+    "\"data_offsets\":[" end "," all "]}}"
 #define ENDS(a, b, c) a "\0\0\0\0\0\0\0" b "\0\0\0\0\0\0\0" c "\0\0\0\0\0\0\0"
 #define DATA(text) text, sizeof(text) - 1
 
@@ -219,6 +224,36 @@ static void test_damaged(void **unused) {
           DATA("abcd"), NULL },
         { SFTI_ENCODING_UTF8, "{\"x\":{\"dtype\":\"U8\",\"shape\":[2,2],\"data_offsets\":[0,4]}}",
           DATA("abcd"), "tensor x: expected values end to end, with offsets" },
+        { SFTI_ENCODING_LIST, "{\"x\":{\"dtype\":\"U8\",\"shape\":[4,1],\"data_offsets\":[0,4]}}",
+          DATA("abcd"), "tensor x: expected values end to end, with offsets" },
+        { SFTI_ENCODING_LIST, "{\"x\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}",
+          DATA("a"), "tensor x: expected values end to end, with offsets" },
+        { SFTI_ENCODING_LIST, "{\"y\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}",
+          DATA("abcd"), NULL }, /* the number of columns tells */
+        { SFTI_ENCODING_FIXED, VALID("BOOL", "[2]", "4"), DATA("ab\1\0"), NULL },
+        { SFTI_ENCODING_FIXED, VALID("BOOL", "[2]", "4"), DATA("ab\1\2"),
+          "tensor x.valid: expected only 0 and 1" },
+        { SFTI_ENCODING_FIXED, VALID("U8", "[2]", "4"), DATA("ab\1\0"),
+          "tensor x.valid: expected BOOL with an element a row" },
+        { SFTI_ENCODING_FIXED, VALID("BOOL", "[2,1]", "4"), DATA("ab\1\0"),
+          "tensor x.valid: expected BOOL with an element a row" },
+        { SFTI_ENCODING_FIXED, VALID("BOOL", "[3]", "5"), DATA("ab\1\0\1"),
+          "tensor x.valid: expected BOOL with an element a row" },
+        { SFTI_ENCODING_LIST, ENDED("I32", "3", "12", "16"),
+          DATA("\0\0\0\0\1\0\0\0\4\0\0\0" "abcd"),
+          "tensor x.offsets: expected I64 with one more element than rows" },
+        { SFTI_ENCODING_LIST, ENDED("I64", "0", "0", "4"), DATA("abcd"),
+          "tensor x.offsets: expected I64 with one more element than rows" },
+        { SFTI_ENCODING_LIST, ENDED("I64", "2", "16", "20"),
+          DATA("\0\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0" "abcd"),
+          "tensor x.offsets: expected I64 with one more element than rows" },
+        { SFTI_ENCODING_UTF8, "{\"x\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[24,28]},"
+          "\"x.offsets\":{\"dtype\":\"I64\",\"shape\":[3],\"data_offsets\":[0,24]}}",
+          DATA(ENDS("\0", "\2", "\4") "a\xff\xffz"), NULL }, /* its dtype is told elsewhere */
+        { SFTI_ENCODING_UTF8, HEAD("4", "3"), DATA(ENDS("\0", "\4", "\4") "\xf0\x9f\x98\x80\1\1"),
+          NULL },
+        { SFTI_ENCODING_UTF8, HEAD("4", "3"), DATA(ENDS("\0", "\0", "\4") "\x80" "abc\1\1"),
+          "tensor x: expected UTF-8" },
     };
     (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

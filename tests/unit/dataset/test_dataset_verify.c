@@ -121,6 +121,82 @@ static void wrong_numbers(void **state) {
     has("\"message\":\"the manifest names no index\"");
 }
 
+/* A shard with other tensors than its columns have. */
+static void other_tensors(void **state) {
+    static const struct {
+        ds_tensor tensor[2];
+        size_t count;
+        const char *columns, *says; /* NULL: as the manifest wants it */
+    } all[] = {
+        { { { "x", SFT_F32, 2, { 4, 3 }, 1 }, { "x.valid", SFT_BOOL, 1, { 4 }, 1 } }, 2,
+          "\"x\":{\"dtype\":\"F32\",\"shape\":[3],\"nullable\":true}", NULL },
+        { { { "x", SFT_F32, 2, { 4, 3 }, 1 }, { "x.valid", SFT_BOOL, 1, { 4 }, 1 } }, 2,
+          "\"x\":{\"dtype\":\"F32\",\"shape\":[3]}",
+          "tensor x.valid: expected dtype and shape of a column of the manifest" },
+        { { { "x", SFT_F32, 2, { 4, 3 }, 1 }, { "x.offsets", SFT_I64, 1, { 5 }, 0 } }, 2,
+          "\"x\":{\"dtype\":\"F32\",\"shape\":[3]}",
+          "tensor x.offsets: expected 4 samples" },
+        { { { "x", SFT_F32, 1, { 0 }, 1 }, { "x.offsets", SFT_I64, 1, { 5 }, 0 } }, 2,
+          "\"x\":{\"dtype\":\"F32\",\"shape\":null,\"encoding\":\"list\"}", NULL },
+        { { { "x", SFT_F16, 1, { 0 }, 1 }, { "x.offsets", SFT_I64, 1, { 5 }, 0 } }, 2,
+          "\"x\":{\"dtype\":\"F32\",\"shape\":null,\"encoding\":\"list\"}",
+          "tensor x: expected 4 samples" },
+        { { { "x", SFT_F32, 0, { 0 }, 1 } }, 1, "\"x\":{\"dtype\":\"F32\",\"shape\":[3]}",
+          "tensor x: expected 4 samples" },
+        { { { "z", SFT_F32, 1, { 9 }, 1 } }, 1, "", "tensor z: expected 4 samples" },
+        { { { "z", SFT_F32, 1, { 4 }, 1 } }, 1, "", NULL }, /* nothing is known of columns */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        sfti_ds_receipt facts;
+        char text[1000];
+        memset(&facts, 0, sizeof facts);
+        ds_put(&ds_storage, "a.safetensors", all[i].tensor, all[i].count, "batch", "4", &facts);
+        (void)snprintf(text, sizeof text,
+                       "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\","
+                       "\"mode\":\"batch\",\"generator\":\"libsafetensors 0\","
+                       "\"total_samples\":4,\"total_bytes\":%" PRIu64 ",\"columns\":{%s},"
+                       "\"shards\":[{\"shard_path\":\"a.safetensors\","
+                       "\"samples_count\":4,\"tensors\":%zu,\"bytes\":%" PRIu64 "}]}",
+                       facts.bytes, all[i].columns, all[i].count, facts.bytes);
+        temp_write(SFTI_DATASET_MANIFEST, text, strlen(text));
+        if (!all[i].says) {
+            verify_whole(true);
+            continue;
+        }
+        verify(true);
+        assert_false(whole);
+        has(all[i].says);
+    }
+}
+
+/* What a version that is kept names must be there, as it was. */
+static void kept_versions(void **state) {
+    static const char *const says[] = { "bytes, found 5", "expected the shard ", "folder" };
+    (void)state;
+    for (int way = 0; way < 3; way++) {
+        sft_dataset_options *o = ds_options("batch_size=4", "keep_old=all", NULL);
+        sft_commit *c = ds_begin(o, SFT_COMMIT_OVERWRITE);
+        ds_batch(c, 0, 0, 4, 4);
+        ds_end(c);
+        keep_names();
+        c = ds_begin(o, SFT_COMMIT_OVERWRITE);
+        ds_batch(c, 0, 0, 4, 4);
+        ds_end(c);
+        sft_dataset_options_free(o);
+        verify_whole(true);
+        if (way == 0) temp_write(shard[0], "short", 5);
+        else assert_int_equal(unlink(temp_path(shard[0])), 0);
+        if (way == 2) assert_int_equal(mkdir(temp_path(shard[0]), 0777), 0);
+        verify(false);
+        assert_false(whole);
+        has(says[way]);
+        has("\"shard\":\".dataset_version-");
+        if (way == 2) assert_int_equal(rmdir(temp_path(shard[0])), 0);
+        temp_write(SFTI_DATASET_MANIFEST, "{", 1); /* the next one is another dataset */
+    }
+}
+
 static void duplicates(void **state) {
     (void)state;
     make_kv();
@@ -187,6 +263,7 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         FOLDER_TEST(a_whole_one), FOLDER_TEST(no_manifest), FOLDER_TEST(shards_gone),
         FOLDER_TEST(damaged_bytes), FOLDER_TEST(wrong_numbers), FOLDER_TEST(duplicates),
+        FOLDER_TEST(other_tensors), FOLDER_TEST(kept_versions),
         FOLDER_TEST(a_connectors), FOLDER_TEST(orphans), FOLDER_TEST(stopped),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

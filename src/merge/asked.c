@@ -1,6 +1,7 @@
 /* Parameters and weights as words. Tests: tests/merge, tests/cli/merge. */
 #include "merge/work.h"
 
+#include "base/checked.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -11,7 +12,8 @@ static sft_code refuse_param(const sfti_merge_method *method, const char *word, 
     for (int p = 0; p < SFTI_MERGE_PARAMS; p++) {
         const char *name = sfti_merge_param_name((sfti_merge_param)p);
         size_t len = strlen(name);
-        if (!(method->params >> p & 1) || used + len + 3 > sizeof text) continue;
+        /* all names together are shorter */
+        if (!(method->params >> p & 1) || sfti_never(used + len + 3 > sizeof text)) continue;
         if (used) text[used++] = ',', text[used++] = ' ';
         memcpy(text + used, name, len + 1);
         used += len;

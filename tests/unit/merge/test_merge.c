@@ -99,6 +99,30 @@ static void knows_layers(void **unused) {
     }
 }
 
+static void names_layers(void **unused) {
+    char name[16];
+    (void)unused;
+    assert_int_equal(sfti_merge_layer_name(sft_span_cstr("m.3.w"), 12, name, sizeof name), 6);
+    assert_memory_equal(name, "m.12.w", 6);
+    assert_int_equal(sfti_merge_layer_name(sft_span_cstr("m.3.w"), 12, name, 6), 6);
+    assert_int_equal(sfti_merge_layer_name(sft_span_cstr("m.3.w"), 12, name, 5), 0);
+    assert_int_equal(sfti_merge_layer_name(sft_span_cstr("m.w"), 12, name, sizeof name), 0);
+}
+
+static void calls_models(void **unused) {
+    static const struct { const char *path, *name; } rows[] = {
+        { "a/b.safetensors", "b.safetensors" }, { "a/model.safetensors", "a" },
+        { "x/a/model.safetensors.index.json", "a" }, { "model.safetensors", "model.safetensors" },
+        { "/model.safetensors", "model.safetensors" }, { "memory", "memory" },
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sft_span name = sfti_merge_called(rows[i].path);
+        assert_int_equal(name.len, strlen(rows[i].name));
+        assert_memory_equal(name.data, rows[i].name, name.len);
+    }
+}
+
 /* ── Recipes ── */
 
 static const char yaml_recipe[] =
@@ -303,6 +327,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(computes_angles),     cmocka_unit_test(multiplies),
         cmocka_unit_test(spreads_over_layers), cmocka_unit_test(knows_layers),
+        cmocka_unit_test(names_layers),        cmocka_unit_test(calls_models),
         cmocka_unit_test(writes_what_it_reads), cmocka_unit_test(refuses_broken_recipes),
         cmocka_unit_test(is_the_same_everywhere),
     };

@@ -426,8 +426,8 @@ static void fits_lines(void **unused) {
           "m.weight", "=0,1,2,3" },
         { "m.W_q U8 1,1 #160;m.zero F32 8,1 #0;m.scale F32 8,1 #1;m.shape I64 2 #8,1", NULL,
           "m.weight", "=1,0,1,0,0,0,0,0" },
-        { "m.W_q I32 2,1 #134217728,268435456;m.zero F32 11,1 #0;m.scale F32 11,1 #1;m.shape I64 2 #11,1",
-          NULL, "m.weight", "=1,2,0,0,0,0,0,0,0,0,0" },
+        { "m.W_q I32 2,1 #134217728,268435456;m.zero F32 11,1 #0;m.scale F32 11,1 #1;"
+          "m.shape I64 2 #11,1", NULL, "m.weight", "=1,2,0,0,0,0,0,0,0,0,0" },
         { "m.W_q I32 1,1;m.zero F32 11,1;m.scale F32 11,1;m.shape I64 2 #11,1", NULL, "m.W_q",
           "or of 3 in words, found others" },
         /* only the name of the values is longer than companions' names may be */

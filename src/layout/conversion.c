@@ -146,7 +146,7 @@ static sft_code apply_layout(sft_layout_conversion *run, sft_error *err) {
     for (size_t i = 0; i < run->set_count; i++) tensors += run->inputs[i].count;
     if (!code && known == 0)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected a model whose layouts are known, "
-                         "found none by its %zu tensors", tensors);
+                         "found none by its %zu tensor%s", tensors, tensors == 1 ? "" : "s");
     for (size_t i = 0; !code && i < run->groups.count; i++)
         if (run->groups.items[i].part)
             code = apply_group(run, &run->groups.items[i], known, &markers, err);

@@ -185,7 +185,7 @@ static void refuses(void **state) {
     sft_layout_options options = SFT_LAYOUT_OPTIONS_INIT;
     sft_layout_conversion *conversion;
     sft_buffer out = { 0 };
-    size_t who, count = 3;
+    size_t who;
     (void)state;
     assert_int_equal(sft_layout_conversion_new(NULL, 1, NULL, &conversion, &who, &err),
                      SFT_BAD_ARGUMENT);
@@ -212,10 +212,110 @@ static void refuses(void **state) {
     assert_int_equal(sft_layout_conversion_save(conversion, sft_sink_memory(&out), NULL, &err),
                      SFT_BAD_ARGUMENT);
     sft_layout_conversion_free(conversion);
+    sft_buffer_free(&out);
+}
+
+/* Arguments that may be NULL, and of a conversion that is. */
+static void takes_null(void **state) {
+    const sft_set *sets[2] = { model, NULL };
+    sft_layout_options options = SFT_LAYOUT_OPTIONS_INIT;
+    sft_layout_conversion *conversion;
+    sft_buffer out = { 0 };
+    sft_job job = SFT_JOB_INIT;
+    char bytes[64];
+    size_t set = 3, count = 3;
+    bool lost = true;
+    (void)state;
     assert_null(sft_layout_conversion_told(NULL));
+    assert_int_equal(sft_layout_conversion_unmatched_at(NULL, 0, &set).len, 0);
+    assert_int_equal(set, SIZE_MAX);
+    assert_int_equal(sft_layout_conversion_components(NULL), 0);
+    assert_null(sft_layout_conversion_component_at(NULL, 0));
+    assert_int_equal(sft_layout_conversion_note_at(NULL, 0, &lost).len, 0);
+    assert_false(lost);
+    assert_null(sft_layout_conversion_file_at(NULL, 0));
     assert_null(sft_layout_conversion_parts(NULL, &count));
     assert_int_equal(count, 0);
+    count = 3;
+    assert_null(sft_layout_conversion_pairs(NULL, &count));
+    assert_int_equal(count, 0);
+    assert_int_equal(sft_layout_conversion_save(NULL, sft_sink_memory(&out), NULL, &err),
+                     SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "expected a conversion, found NULL"));
+    assert_int_equal(sft_layout_conversion_save_folder(NULL, "x", NULL, NULL, &err),
+                     SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "expected a conversion and a folder, found NULL"));
+    assert_int_equal(sft_layout_conversion_new(sets, 2, NULL, &conversion, NULL, &err),
+                     SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "expected a model, found NULL"));
+    options.size = 1;
+    assert_int_equal(sft_layout_conversion_new(sets, 1, &options, &conversion, NULL, &err),
+                     SFT_BAD_ARGUMENT);
+    /* models of no tensors, and of none that is known */
+    sft_set *none = set_of(bytes, sizeof bytes, "{}", 0);
+    sets[0] = none;
+    assert_int_equal(sft_layout_conversion_new(sets, 1, NULL, &conversion, &set, &err),
+                     SFT_TENSOR_NOT_FOUND);
+    assert_non_null(strstr(err.message, "expected tensors, found none"));
+    assert_int_equal(set, 0);
+    assert_int_equal(sft_layout_conversion_new(sets, 1, NULL, &conversion, NULL, &err),
+                     SFT_TENSOR_NOT_FOUND);
+    sft_set_close(none);
+    conversion = converted(SFT_LAYOUT_DIFFUSERS, true);
+    assert_true(sft_layout_conversion_note_at(conversion, 0, NULL).len > 0);
+    assert_true(is_text(sft_layout_conversion_unmatched_at(conversion, 0, NULL), "no.such"));
+    assert_non_null(sft_layout_conversion_parts(conversion, NULL));
+    assert_non_null(sft_layout_conversion_pairs(conversion, NULL));
+    assert_int_equal(sft_layout_conversion_save_folder(conversion, NULL, NULL, NULL, &err),
+                     SFT_BAD_ARGUMENT);
+    job.size = 1;
+    assert_int_equal(sft_layout_conversion_save_folder(conversion, "x", NULL, &job, &err),
+                     SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_layout_conversion_save(conversion, sft_sink_memory(&out), &job, &err),
+                     SFT_BAD_ARGUMENT);
+    sft_layout_conversion_free(conversion);
     sft_buffer_free(&out);
+}
+
+/* Models that are not what they should be: each by its header, with what is said. */
+static void refuses_models(void **state) {
+    static const struct {
+        const char *head, *architecture;
+        sft_code code;
+        const char *says;
+    } cases[] = {
+        { "{" F32("loss.w", "[1]", 0, 4) "}", NULL, SFT_TENSOR_NOT_FOUND,
+          "expected a model whose layouts are known, found none by its 1 tensor" },
+        { "{" F32("v_pred", "[1]", 0, 4) "}", NULL, SFT_TENSOR_NOT_FOUND,
+          "expected a model whose layouts are known" },
+        { "{\"__metadata__\":{\"_quantization_metadata\":\"{}\"},"
+          F32("layers.0.attention.qkv.weight", "[6,2]", 0, 48) ","
+          F32("noise_refiner.0.attention.qkv.weight", "[6,2]", 48, 96) ","
+          F32("layers.0.adaLN_modulation.0.weight", "[2,2]", 96, 112) ","
+          F32("x_embedder.weight", "[1]", 112, 116) "}", "z-image", SFT_SIZE_MISMATCH,
+          "expected a model that is not quantised, found _quantization_metadata, which names" },
+        { "{" F32("layers.0.attention.qkv.weight", "[6,2]", 0, 48) ","
+          F32("noise_refiner.0.attention.qkv.weight", "[6,2]", 48, 96) ","
+          F32("layers.0.adaLN_modulation.0.weight", "[2,2]", 96, 112) ","
+          F32("x_embedder.weight", "[1]", 112, 116) "}", "flux.1", SFT_TENSOR_NOT_FOUND,
+          "expected components of flux.1, found the transformer of z-image" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char bytes[1024];
+        sft_set *own = set_of(bytes, sizeof bytes, cases[i].head, i < 2 ? 4 : 116);
+        const sft_set *sets[1] = { own };
+        sft_layout_options options = SFT_LAYOUT_OPTIONS_INIT;
+        sft_layout_conversion *conversion;
+        options.to = SFT_LAYOUT_DIFFUSERS;
+        options.architecture = cases[i].architecture;
+        sft_code code = sft_layout_conversion_new(sets, 1, &options, &conversion, NULL, &err);
+        if (code != cases[i].code || !strstr(err.message, cases[i].says))
+            print_error("%s\n  %d %s\n", cases[i].head, (int)code, err.message);
+        assert_int_equal(code, cases[i].code);
+        assert_non_null(strstr(err.message, cases[i].says));
+        sft_set_close(own);
+    }
 }
 
 int main(void) {
@@ -224,6 +324,8 @@ int main(void) {
         cmocka_unit_test(there_and_back),
         cmocka_unit_test(leaves_nothing),
         cmocka_unit_test(refuses),
+        cmocka_unit_test(takes_null),
+        cmocka_unit_test(refuses_models),
     };
     return cmocka_run_group_tests(tests, open_model, close_model);
 }

@@ -1,6 +1,7 @@
 /* What options and operands of merge ask for, as a recipe. */
 #include "commands/merge/merge.h"
 #include "base/glob.h"
+#include "os/path.h"
 #include "support/files.h"
 #include "support/hints.h"
 #include "support/models.h"
@@ -63,7 +64,7 @@ static sft_code ask_by_recipe(merge_run *run, char **operands, size_t count, sft
     for (size_t i = 0; i < run->recipe.count; i++) {
         sft_span name = run->recipe.models[i];
         char *path = sfti_arena_copy(&run->arena, name.data, name.len);
-        bool beside = path && *path != '/' && !strstr(path, "://");
+        bool beside = path && sfti_root_len(path) == 0 && !strstr(path, "://");
         if (beside) path = cli_join_path(&run->arena, cli_folder_of(c->set.recipe), path);
         run->paths[i] = count > 0 ? operands[i] : path;
         if (!run->paths[i]) return sfti_fail_memory(err, name.len);

@@ -113,7 +113,7 @@ bool cli_raw_has(sft_span object, sft_span key, sft_span value) {
 }
 
 static bool are_objects(sft_span a, sft_span b) {
-    return a.len > 0 && b.len > 0 && *a.data == '{' && *b.data == '{';
+    return *a.data == '{' && *b.data == '{';
 }
 
 static void enter(merge_level *level, sft_span under, sft_span over) {

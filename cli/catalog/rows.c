@@ -455,7 +455,7 @@ static void put_dict(const row_writer *to, const struct dict_column *column) {
         if (column->has_labels) sfti_json_open(to->w, '[');
         sfti_json_span(to->w, folder_text(entry->text));
         if (!column->has_labels) continue;
-        sfti_json_span(to->w, entry->label.len ? entry->label : entry->text);
+        sfti_json_span(to->w, entry->label);
         sfti_json_close(to->w, ']');
     }
     sfti_json_close(to->w, ']');

@@ -73,6 +73,11 @@ static void test_ranges(void **state) {
         { "content-length: -1", false, true, 0, 0, NONE, NONE },
         { "content-length: 0x10", false, true, 0, 0, NONE, NONE },
         { "content-length: 18446744073709551616", false, true, 0, 0, NONE, NONE },
+        { "content-length: 18446744073709551615", false, true, 0, 0, NONE, NONE },
+        { "content-range: bytes 0-9/100\ncontent-range: bytes 0-8/100", true, true, 0, 9, 100,
+          NONE },
+        { "content-range: bytes 0-9/100\ncontent-range: bytes 1-9/100", true, true, 1, 10, 100,
+          NONE },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         sfti_answer a = answer_of(206, rows[i].lines);
@@ -121,6 +126,27 @@ static void test_texts(void **state) {
     assert_string_equal(a.commit, "");
     assert_string_equal(a.etag, "");
     assert_string_equal(a.linked_etag, "q");
+    sfti_answer_free(&a);
+
+    static char location[SFTI_URL_MOST + 32] = "Location: ";
+    memset(location + 10, 'x', SFTI_URL_MOST + 1);
+    a = answer_of(302, location);
+    assert_null(a.location);
+    sfti_answer_free(&a);
+    location[10 + SFTI_URL_MOST] = '\0';
+    a = answer_of(302, location);
+    assert_int_equal(strlen(a.location), SFTI_URL_MOST);
+    sfti_answer_free(&a);
+    a = answer_of(302, "Location: \nContent-Encoding: \nX-Linked-Size: 5\nX-Linked-Size: 5x\n"
+                       "X-Linked-Etag: \"\nX-Error-Message: a\x7f" "b");
+    assert_null(a.location);
+    assert_string_equal(a.encoding, "");
+    assert_int_equal(a.linked_size, NONE);
+    assert_string_equal(a.linked_etag, "\"");
+    assert_string_equal(a.error_message, "a b");
+    sfti_answer_free(&a);
+    a = answer_of(200, "X-Linked-Etag: \"a");
+    assert_string_equal(a.linked_etag, "\"a");
     sfti_answer_free(&a);
 }
 
@@ -172,6 +198,8 @@ static void test_waits(void **state) {
         { "RateLimit: limit=10, remaining=1, reset=5", -1 },
         { "RateLimit-Remaining: 0\nRateLimit-Reset: 5", 6 },
         { "X-RateLimit-Reset: 5\nX-RateLimit-Remaining: 0", 6 },
+        { "RateLimit-Remaining: 0\nRateLimit-Remaining: x\nRateLimit-Reset: 5", -1 },
+        { "RateLimit-Remaining: 0\nRateLimit-Reset: 5\nRateLimit-Reset: -5", -1 },
         { "X-RateLimit-Reset: 5", -1 }, { "X-RateLimit-Remaining: 0", -1 },
         { "Date: Sat, 21 Nov 2026 12:00:00 GMT\nX-RateLimit-Remaining: 0\n"
           "X-RateLimit-Reset: 1795262460", 61 },
@@ -230,6 +258,7 @@ static void test_links(void **state) {
         { "Link: <a;b,c>; rel=\"prev next\"", "a;b,c" }, { "Link: <a>; rel=\"prev\"", "" },
         { "Link: <a>; rel=\"nexts\"", "" }, { "Link: <a>, b; rel=next", "" },
         { "Link: <>; rel=next", "" }, { "Link: <a; rel=next", "" }, { "Link: a; rel=next", "" },
+        { "Link: <a>; rel=\"next last next\"", "a" }, { "Link: <a>; x=\"\\", "" },
         { "Link: <a>; rel=\"next", "" }, { "Link: <a>; x=\"next\"", "" }, { "Link: ", "" },
         { "Link: <a>; rel=prev\nLink: <b>; rel=next\nLink: <c>; rel=next", "b" },
     };
@@ -256,6 +285,11 @@ static void test_file_names(void **state) {
         { "attachment; filename=\"a/\"", "" }, { "attachment; filename=\"\"", "" },
         { "attachment; filename*=UTF-8''a%00b", "" }, { "attachment; filename*=UTF-8''%zz", "" },
         { "attachment; filename*=UTF-8''%e4", "" }, { "attachment; filename*=UTF-8'x", "" },
+        { "attachment; filename=\"a\\\\b\"", "b" }, { "attachment; filename=\"a\\b\"", "b" },
+        { "attachment; filename=\"a\\\"", "" }, { "attachment; filename=a\\\"b", "\"b" },
+        { "attachment; filename=a; filename=b", "a" }, { "attachment; filename=; filename=b", "b" },
+        { "attachment; filename*=UTF-8", "" }, { "attachment; filename*=UTF-8''.", "" },
+        { "attachment; filename*=x; filename=a", "a" }, { "attachment; filename=\"", "\"" },
         { "attachment; filename=\"a\x01\"", "" }, { "attachment", "" }, { "inline; x=y", "" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -292,7 +326,9 @@ static void test_same(void **state) {
         { "ETag: W/\"x\"", "ETag: W/\"y\"", false }, { "ETag: W/\"x\"", "ETag: \"x\"", true },
         { "ETag: \"x\"\nLast-Modified: 1", "Last-Modified: 1", true },
         { "ETag: \"x\"\nLast-Modified: 1", "Last-Modified: 2", false },
-        { "Last-Modified: 1", "", false }, { "", "", true },
+        { "Last-Modified: 1", "", false }, { "", "", true }, { "ETag: W/\"x\"", "", true },
+        { "ETag: W/\"x\"\nLast-Modified: 1", "ETag: W/\"x\"", false },
+        { "ETag: \"x\"", "ETag: W/\"y\"", false },
         { "Content-Range: bytes 0-1/5", "Content-Range: bytes 2-3/5", true },
         { "Content-Range: bytes 0-1/5", "Content-Range: bytes 2-3/6", false },
     };
@@ -309,6 +345,7 @@ static void test_bodies(void **state) {
     (void)state;
     static const struct { const char *body, *line; } rows[] = {
         { "", "" }, { "\r\n \n", "" }, { "no such file\nmore", "no such file" },
+        { "a\x7f" "b \r\n", "a b" }, { "a  b", "a b" },
         { "  tabs\tand\x1b[31m colours\r\n", "tabs and [31m colours" },
         { "{\"error\":\"x\"}", "{\"error\":\"x\"}" },
         { "<?xml version=\"1.0\"?>\n<Error><Code>AccessDenied</Code><Message>Access\n Denied"

@@ -243,7 +243,7 @@ static size_t json_percent(uint8_t byte, char out[3]) {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
                                 "-._~/";
     out[0] = (char)byte;
-    if (byte && strchr(plain, (char)byte)) return 1;
+    if (strchr(plain, (char)byte)) return 1; /* no NUL is in a path */
     out[0] = '%';
     out[1] = digits[byte >> 4];
     out[2] = digits[byte & 15];
@@ -262,7 +262,7 @@ void sfti_json_path(sfti_json_writer *w, const char *path) {
         json_put(w, "\"", 1);
     } else if (!w->code) {
         size_t cap = strlen(path), len = 0;
-        char *text = cap < SIZE_MAX / 3 ? sfti_arena_take(&w->tree->arena, 3 * cap) : NULL;
+        char *text = sfti_arena_array(&w->tree->arena, cap, 3);
         for (; text && *path; path++) len += json_percent((uint8_t)*path, text + len);
         json_noted(w, text && sfti_tree_put(w->tree, SFT_NODE_TEXT, (sft_span){ text, len }));
     }

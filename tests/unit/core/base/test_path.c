@@ -54,6 +54,10 @@ static const path_row path_rows[] = {
     { WINDOWS, "\\\\?\\C:\\a", 7, 7, 8, '\\' },
     { WINDOWS, "\\\\?\\UNC\\server\\share\\a", 21, 21, 22, '\\' },
     { WINDOWS, "\\\\.\\pipe\\a", 9, 9, 10, '\\' },
+    { WINDOWS, "\\\\?\\UNC", 7, 7, 7, '\\' },
+    { WINDOWS, "\\\\?\\UNCx\\a", 9, 9, 10, '\\' },
+    { WINDOWS, "\\\\.\\UNC\\s\\a", 8, 10, 11, '\\' },
+    { WINDOWS, "\\\\s\\UNC\\s\\a", 8, 10, 11, '\\' },
 };
 
 static void paths_come_apart(void **state) {

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,12 @@ static void comes_out_as_it_went_in(void **state) {
 static void answers(void **state) {
     (void)state;
     uint64_t n;
+    sft_tree *odd = tree_of("{\"a\":\"12:\",\"b\":\"1/\",\"c\":\"12\"}");
+    assert_false(sft_node_uint(sft_tree_root(odd), "a", &n));
+    assert_false(sft_node_uint(sft_tree_root(odd), "b", &n));
+    assert_true(sft_node_uint(sft_tree_root(odd), "c", &n));
+    assert_int_equal(n, 12);
+    sft_tree_free(odd);
     sft_tree *tree = tree_of(sample);
     const sft_node *root = sft_tree_root(tree), *list = sft_node_get(root, "n");
     assert_text(root, "name", "a\"b\xC2\x85"); /* a fact stands for its value */
@@ -135,6 +142,71 @@ static void is_as_deep_as_json(void **state) {
     sft_tree_free(tree);
 }
 
+typedef struct full_sink {
+    unsigned left, calls; /* writes that succeed; all of them */
+} full_sink;
+
+static sft_code write_until(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                            sft_error *err) {
+    full_sink *s = ctx;
+    (void)offset, (void)bytes, (void)len;
+    s->calls++;
+    if (s->left == 0) return sft_error_set(err, SFT_IO_WRITE, 28, "full");
+    s->left--;
+    return SFT_OK;
+}
+
+/* After the first failure nothing more is written, and it is what is returned. */
+static void stops_where_the_sink_fails(void **state) {
+    static const sft_sink_vtable vtable = { .size = sizeof vtable, .write = write_until };
+    static char text[1 << 17];
+    size_t len = 0;
+    (void)state;
+    text[len++] = '[';
+    for (int i = 0; i < 9000; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s{\"n\":%d}", i ? "," : "", i);
+    memcpy(text + len, "]", 2);
+    sft_tree *tree = tree_of(text);
+    for (unsigned left = 0; left < 3; left++) {
+        full_sink s = { left, 0 };
+        sft_sink sink = { &s, &vtable, false };
+        sft_error err = SFT_ERROR_INIT;
+        sfti_json_writer w;
+        assert_int_equal(sft_node_json(sft_tree_root(tree), NULL, NULL, &sink, 0, NULL, &err),
+                         SFT_IO_WRITE);
+        assert_string_equal(err.message, "full");
+        assert_int_equal(s.calls, left + 1);
+        s = (full_sink){ left, 0 };
+        sfti_json_write(&w, &sink, 0, &err);
+        sfti_json_text(&w, sft_span_cstr(text));
+        assert_int_equal(sfti_json_done(&w), SFT_IO_WRITE);
+        assert_int_equal(s.calls, left + 1);
+    }
+    sft_tree_free(tree);
+}
+
+/* JSON of a file goes on without its blanks; what must not stand in strings is escaped. */
+static void texts_become_compact(void **state) {
+    static const char *const rows[][2] = {
+        { "\t[ 1\r\n,\t\" a\\\"\\\\ \" ]\r", "[1,\" a\\\"\\\\ \"]" },
+        { "[\"\xc3\xa9\x7f\xc2\x85\xe2\x80\xae\"]", "[\"\xc3\xa9\\u007f\\u0085\\u202e\"]" },
+        { "{\"a\" : {\t} }", "{\"a\":{}}" },
+        { "", "null" }, { "[\"\xff\"]", "null" }, { "[1] 2", "null" }, { "[1", "null" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sft_buffer out = { 0 };
+        sft_sink sink = sft_sink_memory(&out);
+        sfti_json_writer w;
+        sfti_json_write(&w, &sink, 0, NULL);
+        sfti_json_text(&w, sft_span_cstr(rows[i][0]));
+        assert_int_equal(sfti_json_done(&w), SFT_OK);
+        if (!sft_span_equal((sft_span){ out.data, out.len }, sft_span_cstr(rows[i][1])))
+            fail_msg("row %zu: %.*s", i, (int)out.len, out.data);
+        sft_buffer_free(&out);
+    }
+}
+
 typedef struct scarce {
     size_t left;
     int64_t live;
@@ -184,6 +256,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(comes_out_as_it_went_in),  cmocka_unit_test(answers),
         cmocka_unit_test(keeps_what_is_wanted),     cmocka_unit_test(goes_on_in_what_was_closed),
+        cmocka_unit_test(stops_where_the_sink_fails), cmocka_unit_test(texts_become_compact),
         cmocka_unit_test(is_as_deep_as_json),       cmocka_unit_test(says_when_memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,6 +68,97 @@ static void expecting_sources(void **state) {
     assert_int_equal(calls, 2);
 }
 
+static uint32_t some_mode(void *ctx) {
+    (void)ctx;
+    return 0640;
+}
+
+/* A table that has the place for a function, and none in it; and one that ends before it. */
+static void empty_places(void **state) {
+    sft_source_vtable from = { .size = sizeof from };
+    sft_source source = { "wxyz", &from, 4, NULL, false }, mapped = { NULL, NULL, 4, "abcd", false };
+    sft_sink_vtable to = { .size = sizeof to };
+    sft_sink sink = { NULL, &to, true };
+    sft_error err = SFT_ERROR_INIT;
+    char into[4];
+    size_t got = 9;
+    (void)state;
+    assert_int_equal(sft_source_mode(&source), 0);
+    assert_int_equal(sft_source_mode(&mapped), 0);
+    from.mode = some_mode;
+    assert_int_equal(sft_source_mode(&source), 0640);
+    from.size = offsetof(sft_source_vtable, mode);
+    assert_int_equal(sft_source_mode(&source), 0);
+    from.size = sizeof from;
+    assert_int_equal(sft_source_read(&source, 0, into, 4, &got, &err), SFT_BAD_ARGUMENT);
+    assert_string_equal(err.message, "expected a source with read, found none");
+    assert_int_equal(got, 0);
+    assert_int_equal(sft_source_read(&source, 0, into, 0, &got, &err), SFT_OK); /* of nothing */
+    assert_int_equal(sft_source_read(&source, 4, into, 4, &got, &err), SFT_OK);
+    assert_int_equal(got, 0);
+    sft_source_close(&source);
+    assert_int_equal(sft_source_read(&mapped, 1, into, 9, &got, &err), SFT_OK);
+    assert_int_equal(got, 3);
+    assert_memory_equal(into, "bcd", 3);
+    mapped.size = SFT_SIZE_UNKNOWN; /* nobody knows where it ends */
+    assert_int_equal(sft_source_read(&mapped, 0, into, 4, &got, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_sink_expect(&sink, 1, &err), SFT_OK);
+    assert_int_equal(sft_sink_write(&sink, 0, "", 1, &err), SFT_BAD_ARGUMENT);
+    assert_string_equal(err.message, "expected a sink with write, found none");
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
+    assert_int_equal(sft_sink_limit_mode(&sink, 0600, &err), SFT_OK);
+    to.size = offsetof(sft_sink_vtable, limit_mode);
+    assert_int_equal(sft_sink_limit_mode(&sink, 0600, &err), SFT_OK);
+    sink.vtable = NULL;
+    assert_int_equal(sft_sink_limit_mode(&sink, 0600, &err), SFT_OK);
+    assert_int_equal(sft_sink_expect(&sink, 1, &err), SFT_OK);
+    sft_sink_abandon(&sink);
+    sink.vtable = &to;
+    sft_sink_abandon(&sink);
+    sft_sink_abandon(NULL);
+}
+
+static bool claim_all(void *ctx, const char *path) {
+    (void)ctx, (void)path;
+    return true;
+}
+
+static sft_code give_source(void *ctx, const char *path, const char *beneath, sft_source *out,
+                            sft_error *err) {
+    (void)path, (void)beneath, (void)err;
+    *out = *(const sft_source *)ctx;
+    return SFT_OK;
+}
+
+/* Files of a program that open what is no source of known size; it is closed. */
+static void files_that_open_none(void **state) {
+    sft_source_vtable from = { sizeof from, NULL, count_close, NULL, NULL };
+    sft_source source = { NULL, &from, 4, NULL, false };
+    sft_files_vtable table = { .size = sizeof table, .claims = claim_all };
+    sft_files files = { &source, &table };
+    sft_open_options options = SFT_OPEN_OPTIONS_INIT;
+    sft_error err = SFT_ERROR_INIT;
+    sft_file *file;
+    (void)state;
+    options.files = &files;
+    calls = 0;
+    assert_int_equal(sft_open("a", &options, &file, &err), SFT_BAD_ARGUMENT);
+    assert_string_equal(err.message, "expected files with open, found none");
+    table.open = give_source;
+    assert_int_equal(sft_open("a", &options, &file, &err), SFT_BAD_ARGUMENT);
+    assert_string_equal(err.message, "expected files that open a source, found one without read");
+    from.read = read_abcd;
+    source.size = SFT_SIZE_UNKNOWN;
+    assert_int_equal(sft_open("a", &options, &file, &err), SFT_BAD_ARGUMENT);
+    assert_string_equal(err.message,
+                        "expected files that open a source, found one of unknown size");
+    assert_int_equal(calls, 2);
+    source.size = 4;
+    assert_int_equal(sft_open("a", &options, &file, &err), SFT_HEADER_TOO_SMALL);
+    assert_int_equal(calls, 3);
+    assert_null(file);
+}
+
 /* Of a table that ends before close, close is not called. */
 static void shorter_sources(void **state) {
     sft_source_vtable table = { offsetof(sft_source_vtable, close), read_abcd, count_close,
@@ -166,7 +257,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shorter_sources),
         cmocka_unit_test(longer_sources),
-        cmocka_unit_test(expecting_sources),
+        cmocka_unit_test(expecting_sources), cmocka_unit_test(empty_places),
+        cmocka_unit_test(files_that_open_none),
         cmocka_unit_test(shorter_sinks),
         cmocka_unit_test(shorter_storages),
     };

@@ -76,7 +76,8 @@ static uint32_t some_mode(void *ctx) {
 /* A table that has the place for a function, and none in it; and one that ends before it. */
 static void empty_places(void **state) {
     sft_source_vtable from = { .size = sizeof from };
-    sft_source source = { "wxyz", &from, 4, NULL, false }, mapped = { NULL, NULL, 4, "abcd", false };
+    sft_source source = { "wxyz", &from, 4, NULL, false };
+    sft_source mapped = { NULL, NULL, 4, "abcd", false };
     sft_sink_vtable to = { .size = sizeof to };
     sft_sink sink = { NULL, &to, true };
     sft_error err = SFT_ERROR_INIT;

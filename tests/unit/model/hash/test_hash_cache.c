@@ -215,6 +215,12 @@ static void damage_is_noted(void **state) {
         CACHE_HEAD CACHE_LINE "{\"crc32\":7}}\n",
         CACHE_HEAD CACHE_LINE "{\"crc32,autov1\":\"0d4a1185\"}}x\n",
         CACHE_HEAD CACHE_LINE "[]}\n",
+        CACHE_HEAD "[]\n",
+        CACHE_HEAD CACHE_LINE "{\"crc32\":\"0d4a1185\"}}{}\n",
+        CACHE_HEAD CACHE_LINE "{\"crc32\":\"0d4a1185\"},\"mark\":7}\n",
+        CACHE_HEAD CACHE_LINE "{\"crc32\":\"0d4a1185\"},\"mark\":{\"time\":\"1\"}}\n",
+        CACHE_HEAD CACHE_LINE "{\"crc32\":\"0d4a1185\"},\"mark\":{\"name\":1}}\n",
+        CACHE_HEAD CACHE_LINE "{\"crc32\":\"0d4a1185\"},\"new\":tru}\n",
         CACHE_HEAD "{\"device\":1,\"inode\":2,\"size\":3,\"hashes\":{}}\n",
         CACHE_HEAD "{\"device\":1,\"inode\":2,\"size\":3,\"mtime_ns\":4,\"hashes\":{}}\n",
         CACHE_HEAD "{\"device\":1,\"inode\":-2,\"size\":3," CACHE_TIMES "\"hashes\":{}}\n",
@@ -241,7 +247,8 @@ static void later_caches_are_read(void **state) {
     sft_hash_cache *cache = open_cache(temp_text(
         &folder, "cache",
         CACHE_HEAD "{\"new\":[{}],\"device\":1,\"inode\":2,\"size\":3," CACHE_TIMES
-                   "\"hashes\":{\"sha3\":\"00\",\"crc32\":\"0d4a1185\"}}\n"));
+                   "\"hashes\":{\"sha3\":\"00\",\"all\":\"0\",\"crc32\":\"0d4a1185\"},"
+                   "\"mark\":{\"new\":[1],\"name\":\"a\",\"time\":6}}\n"));
     assert_null(sft_hash_cache_note(cache));
     assert_int_equal(sft_hash_cache_count(cache), 1);
     sft_hash_cache_close(cache);

@@ -341,6 +341,17 @@ static void takes_parameters(void **state) {
         { { A, B }, "nearswap", NONE, { "t=0" }, "=1,2", NONE, false, 0 },
         { { A, B }, "nuslerp", NONE, { 0 }, "=2.00811,3.01216", NONE, false, 0 },
         { { A "|0", B "|0" }, "nuslerp", NONE, { 0 }, "=2.00811,3.01216", NONE, false, 0 },
+        { { "w F32 1,1048577", "w F32 1,1048577" }, "nuslerp", NONE,
+          { "nuslerp_flatten=false", "nuslerp_row_wise=true" },
+          "w: expected at most 1048576 columns for nuslerp_row_wise, found 1048577", NONE, false,
+          0 },
+        { { "w F32 1,1500000", "w F32 1,1500000" }, "nuslerp", NONE, { "nuslerp_flatten=false" },
+          "w: expected lines of which those of all models fit into 48 MiB, found one of 1500000",
+          NONE, false, 0 },
+        { { "w F32 2,2 #1,0,0,1", "w F32 2,2 #1,0,0,1" }, "nuslerp", NONE,
+          { "nuslerp_flatten=false", "nuslerp_row_wise=true" }, "=1,0,0,1", NONE, false, 0 },
+        { { "w F32 2,2 #0", "w F32 2,2 #1,0,2,0", "w F32 2,2 #0,1,2,0" }, "model_stock", 0,
+          { "filter_wise=true" }, "=0,0,2,0", NONE, false, 0 },
         /* values */
         { { "w F32 2 #1,nan", B }, "linear", NONE, { 0 },
           "w: expected finite values, found NaN at element 1", NONE, false, 0 },
@@ -439,6 +450,61 @@ static void refuses_arguments(void **state) {
     case_close(&model);
 }
 
+/* Many equal numbers, of which a limit takes some: what is read backwards, by any number of
+ * threads, is what is read from the first on. */
+static void reads_in_any_order(void **state) {
+#define ELEMENTS 1200003
+#define STRETCH 400001
+    static const struct { const char *method, *params[2]; size_t base; } cases[] = {
+        { "ties", { "density=0.5" }, 0 }, { "breadcrumbs", { "density=0.5", "gamma=0.1" }, 0 },
+        { "sce", { "select_topk=0.3" }, 0 }, { "linear", { NULL }, NONE },
+    };
+    static const char *const texts[] = {
+        "w F32 1200003 #0", "w F32 1200003 #1,-1,2,3,-2,1,1",
+        "w F32 1200003 #2,2,-1,1,0,3,-3,1,1,1,4",
+    };
+    case_model models[3];
+    float *whole = malloc(4 * (size_t)ELEMENTS), *some = malloc(4 * (size_t)STRETCH);
+    (void)state;
+    assert_true(whole && some);
+    for (size_t k = 0; k < 3; k++) models[k] = case_open(texts[k], NULL);
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (uint32_t threads = 1; threads <= 3; threads += 2) {
+            sft_merge_options options = SFT_MERGE_OPTIONS_INIT;
+            sft_error err = SFT_ERROR_INIT;
+            sft_merge *merge;
+            options.method = cases[i].method;
+            options.base = cases[i].base;
+            options.params = cases[i].params;
+            options.param_count = (cases[i].params[0] != NULL) + (cases[i].params[1] != NULL);
+            options.threads = threads;
+            assert_int_equal(sft_merge_new(&options, &merge, &err), SFT_OK);
+            for (size_t k = 0; k < 3; k++)
+                assert_int_equal(sft_merge_add(merge, models[k].set, NULL, NULL, &err), SFT_OK);
+            assert_int_equal(sft_merge_plan(merge, &err), SFT_OK);
+            sft_part part = sft_merge_part(merge, 0);
+            size_t got = 0, kept = 0;
+            for (size_t at = 0; threads == 1 && at < 4 * (size_t)ELEMENTS; at += got)
+                assert_int_equal(sft_source_read(part.source, part.begin + at, (char *)whole + at,
+                                                 4 * (size_t)ELEMENTS - at, &got, &err), SFT_OK);
+            for (size_t k = 0; k < ELEMENTS; k++) kept += whole[k] < 0 || whole[k] > 0;
+            assert_in_range(kept, ELEMENTS / 10, ELEMENTS);
+            for (size_t at = ELEMENTS; at > 0;) {
+                size_t n = at < STRETCH ? at : STRETCH;
+                at -= n;
+                for (size_t done = 0; done < 4 * n; done += got)
+                    assert_int_equal(sft_source_read(part.source, part.begin + 4 * at + done,
+                                                     (char *)some + done, 4 * n - done, &got, &err),
+                                     SFT_OK);
+                assert_memory_equal(some, whole + at, 4 * n);
+            }
+            sft_merge_free(merge);
+        }
+    for (size_t k = 0; k < 3; k++) case_close(&models[k]);
+    free(whole);
+    free(some);
+}
+
 /* Models of models: those that a header names are named again, if it is JSON. */
 static void keeps_ancestors(void **state) {
     static const char *const texts[] = {
@@ -514,7 +580,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_tensors), cmocka_unit_test(takes_parameters),
         cmocka_unit_test(refuses_arguments), cmocka_unit_test(keeps_ancestors),
-        cmocka_unit_test(blames_values),
+        cmocka_unit_test(blames_values),       cmocka_unit_test(reads_in_any_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -594,7 +594,8 @@ def mutated(ctx, seed):
 
 
 def cases(ctx):
-    ctx.slow = bool(os.environ.get("SFT_EMULATE")) or "asan" in ctx.dump[-1]
+    ctx.slow = (bool(os.environ.get("SFT_EMULATE")) or "asan" in ctx.dump[-1]
+                or os.environ.get("SFT_TARGET") == "coverage")
     for function in [calls, storages, quantised_storages, places, bombs, graph_of_all, keys,
                      two_readers, truncated, records, legacy_files, tar_files]:
         yield function.__name__, functools.partial(function, ctx)

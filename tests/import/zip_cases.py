@@ -51,6 +51,17 @@ def local_len(name, extra=0):
 
 FIRST_END = local_len("a.npy") + len(ONE)  # of the data of pair()'s first entry
 
+
+def put(data, at, kind, *numbers):
+    """The archive with other numbers at a place, of the end if that is below 0."""
+    at = at if at >= 0 else len(data) + at
+    more = struct.pack(kind, *numbers)
+    return data[:at] + more + data[at + len(more):]
+
+
+END64 = -22 - 20 - 56  # of an archive without a comment
+SQUEEZED = len(squeezed(TWO))
+
 # What it is, its code, a word of the message, the file.
 HOSTILE = [
     # torch.load beside zipfile
@@ -122,6 +133,11 @@ HOSTILE = [
      archive(pair(before=Entry("c.npy", TWO).local_bytes() + TWO))),
     ("a first entry that the directory does not tell", "foreign_ambiguous", "begin",
      archive([Entry("a.npy", ONE, before=Entry("c.npy", TWO).local_bytes() + TWO)])),
+    ("a folder with deflated bytes of none", "foreign_ambiguous", "folder",
+     archive([Entry("a.npy", ONE), Entry("b/", b"", method=8)])),
+    ("2^63 deflated bytes", "foreign_ambiguous", "overlap",
+     archive(pair(method=8, central={"csize": 0xffffffff}, central_extra=wide(1 << 63),
+                  local={"csize": 0xffffffff}, extra=wide(1 << 63)))),
     ("a folder with bytes", "foreign_ambiguous", "folder",
      archive([Entry("a.npy", ONE), Entry("b/", TWO)])),
     # the directory
@@ -137,6 +153,24 @@ HOSTILE = [
     ("bytes between the directory and its end", "foreign_ambiguous", "to end",
      archive(pair(), end=b"x" * 4 + archive(pair())[-22:])),
     ("of several disks", "foreign_kind", "one file", archive(pair(), disk=1)),
+    ("that begins on another disk", "foreign_kind", "disk 1 of several",
+     put(archive(pair()), -22 + 6, "<H", 1)),
+    ("of several disks, by one of the ends", "foreign_kind", "disk 65536 of several",
+     put(archive(pair(), end64={}), -22 + 4, "<H", 0xffff)),
+    ("of several disks, without a ZIP64 end", "foreign_kind", "disk 65536 of several",
+     put(archive(pair()), -22 + 4, "<HH", 0xffff, 0xffff)),
+    ("of a disk that the ZIP64 end does not have", "foreign_kind", "disk 6 of several",
+     put(archive(pair(), end64={}), -22 + 4, "<HH", 5, 0xffff)),
+    *((f"a ZIP64 end of another disk, at {at}", "foreign_kind", "several disks",
+       put(archive(pair(), end64={}), END64 + at, "<I", 1)) for at in (16, 20, 56 + 4)),
+    ("a ZIP64 end that is none", "foreign_ambiguous", "directly before its locator",
+     put(archive(pair(), end64={}), END64, "<I", 0)),
+    ("a ZIP64 end of two counts", "foreign_ambiguous", "two",
+     put(archive(pair(), end64={}), END64 + 24, "<Q", 3)),
+    ("an end of two counts beside one of ZIP64", "foreign_ambiguous", "two",
+     put(archive(pair(), end64={}), -22 + 10, "<H", 3)),
+    ("no room for a ZIP64 end", "foreign_syntax", "found the start of the file",
+     Entry("a").local_bytes() + struct.pack("<IIQI", 0x07064b50, 0, 0, 1) + archive([])),
     ("an entry of another disk", "foreign_kind", "disk", archive(pair(disk=1))),
     # names
     ("a name with a NUL, where zipfile cuts it", "foreign_ambiguous", "NUL",
@@ -146,6 +180,8 @@ HOSTILE = [
     ("a name that is not UTF-8", "foreign_name", "UTF-8",
      archive([Entry("a.npy", ONE), Entry(b"\xff.npy", TWO, flags=UTF8)])),
     ("no name", "foreign_syntax", "name", archive([Entry("a.npy", ONE), Entry("", TWO)])),
+    ("a longer name in an extra field", "foreign_ambiguous", "one name",
+     archive(pair(central_extra=struct.pack("<HHBI", 0x7075, 11, 1, 0) + b"b.npyx"))),
     ("another name in an extra field", "foreign_ambiguous", "one name",
      archive(pair(central_extra=struct.pack("<HHBI", 0x7075, 10, 1, 0) + b"c.npy"))),
     ("another name in an extra field of the local header", "foreign_ambiguous", "one name",
@@ -177,6 +213,23 @@ HOSTILE = [
      archive(pair(), end64={"at": (1 << 64) - 8}, at=0xffffffff)),
     ("sizes that need a ZIP64 field, without one", "foreign_ambiguous", "ZIP64",
      archive(pair(central={"usize": 0xffffffff, "csize": 0xffffffff}))),
+    ("sizes that need a ZIP64 field, with one of them", "foreign_ambiguous", "ZIP64",
+     archive(pair(central={"usize": 0xffffffff, "csize": 0xffffffff},
+                  central_extra=wide(len(TWO))))),
+    ("a place that needs a ZIP64 field, with sizes in it", "foreign_ambiguous", "ZIP64",
+     archive(pair(central={"usize": 0xffffffff, "csize": 0xffffffff, "at": 0xffffffff},
+                  central_extra=wide(len(TWO), len(TWO))))),
+    ("one of two local sizes in a ZIP64 field", "foreign_ambiguous", "ZIP64",
+     archive(pair(local={"usize": 0xffffffff, "csize": 0xffffffff}, extra=wide(len(TWO))))),
+    *((f"described by {what}", "foreign_ambiguous", "behind the data",
+       archive(pair(flags=DESCRIBED, tail=tail)))
+      for what, tail in [
+          ("a mark and no more", struct.pack("<I", 0x08074b50)),
+          ("another size in 64 bits", struct.pack("<IIQQ", 0x08074b50, zlib.crc32(TWO), len(TWO),
+                                                  8)),
+          ("another stored size in 64 bits", struct.pack("<IQQ", zlib.crc32(TWO), 8, len(TWO))),
+          ("another stored size", struct.pack("<III", zlib.crc32(TWO), 8, len(TWO))),
+          ("another size", struct.pack("<III", zlib.crc32(TWO), len(TWO), 8))]),
     ("a ZIP64 field that is not needed", "foreign_ambiguous", "ZIP64",
      archive(pair(central_extra=wide(len(TWO))))),
     ("two ZIP64 fields", "foreign_ambiguous", "two",
@@ -224,6 +277,14 @@ HOSTILE = [
 ]
 
 GOOD = [
+    ("its name again in an extra field of the directory", archive(pair(
+        central_extra=struct.pack("<HHBI", 0x7075, 10, 1, 0) + b"b.npy"))),
+    ("ends of all disks, of which the ZIP64 end has one",
+     put(archive(pair(), end64={}), -22 + 4, "<HH", 0xffff, 0xffff)),
+    ("an empty folder, said to be one", archive([Entry("a.npy", ONE), Entry("x/", attributes=16),
+                                                 Entry("b.npy", TWO)])),
+    ("a ZIP64 field of the directory for its stored size alone", archive(pair(
+        method=8, central={"csize": 0xffffffff}, central_extra=wide(SQUEEZED)))),
     ("as it should be", archive(pair())),
     ("deflated", archive(pair(method=8))),
     ("deflated in pieces that flush", archive(pair(

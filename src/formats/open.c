@@ -210,8 +210,7 @@ sft_code sft_import_open_source(sft_source source, const sft_import_options *opt
     sft_import *im;
     *out = NULL;
     sft_code code = import_new(options, &im, err);
-    if (!im) sft_source_close(&source);
-    else if (code) sft_source_close(&source);
+    if (code) sft_source_close(&source);
     else code = take_input(im, source);
     if (!code) code = open_input(im, out);
     if (code) sft_import_close(im);

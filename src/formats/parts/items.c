@@ -73,11 +73,10 @@ static sft_code item_check_shape(sfti_import *im, const sfti_item *item) {
         return sfti_import_refuse(im, item->name, item->stored, SFT_RANK_TOO_LARGE, item->at,
                                   "expected at most %d dimensions, found %u", SFT_MAX_RANK,
                                   item->rank);
-    if (item->codec && (item->rank == 0 || item->strides
-                        || item->shape[item->rank - 1] % item->codec->elements != 0))
-        return sfti_import_refuse(im, item->name, item->stored, SFT_FOREIGN_SIZE, item->at,
-                                  "expected rows of whole blocks of %u elements, found others",
-                                  item->codec->elements);
+    /* Never: only gguf.c sets codecs, of packed rows of whole blocks. */
+    if (sfti_never(item->codec && (item->rank == 0 || item->strides
+                                   || item->shape[item->rank - 1] % item->codec->elements != 0)))
+        return sfti_fail(im->err, SFT_FOREIGN_SIZE, "expected rows of whole blocks, found others");
     if (!item_reach(item, &need))
         return sfti_import_refuse(im, item->name, item->stored, SFT_SIZE_OVERFLOW, item->at,
                                   "expected a tensor of less than 2^64 bits, found a larger one");

@@ -166,6 +166,99 @@ static void a_pickle_of_python_2_is_read(void **state) {
     sft_import_close(import);
 }
 
+/* ── Options, and questions that have no answer ── */
+
+static void nothing_is_beyond_the_last(void **state) {
+    (void)state;
+    sft_import *import = open_bytes(plain, sizeof plain - 1);
+    assert_null(sft_import_part(import, 1).source);
+    assert_null(sft_import_note(import, 0));
+    assert_null(sft_import_note(import, 1));
+    assert_int_equal(sft_import_shard(import, 0), 0);
+    assert_int_equal(sft_import_shard(import, 1), 0);
+    assert_null(sft_import_branch_at(import, 9));
+    assert_null(sft_import_left_at(import, 9));
+    assert_null(sft_import_global_at(import, 9));
+    assert_null(sft_import_alias_at(import, 9).name.data);
+    sft_import_close(import);
+}
+
+/* A dtype of its bits for "a"; nothing for others. ctx: that dtype. */
+static bool as_told(void *ctx, const sft_spec *spec, sft_dtype *dtype) {
+    *dtype = *(const sft_dtype *)ctx;
+    return is_span(spec->name, "a");
+}
+
+static void options_are_checked(void **state) {
+    (void)state;
+    static const char opaque[] = "\x93NUMPY\1\0\x3a\0{'descr': '|V2', 'fortran_order': False, "
+                                 "'shape': (2,), }\nabcd";
+    static const struct {
+        sft_dtype dequantised, as;
+        bool is_told, is_opaque;
+        sft_code code;
+        const char *words; /* of the message, or the dtype and note */
+    } rows[] = {
+        { SFT_F16, SFT_BF16, true, false, SFT_OK, "BF16" },
+        { SFT_BF16, SFT_BF16, false, false, SFT_OK, "I16" },
+        { SFT_F32, SFT_F32, true, false, SFT_CAST_DTYPE, "a dtype of 16 bits, found F32" },
+        { SFT_F32, (sft_dtype)99, true, false, SFT_CAST_DTYPE, "of 16 bits, found none" },
+        { SFT_I8, SFT_BF16, false, false, SFT_BAD_ARGUMENT, "F16, BF16 or F32" },
+        { SFT_F64, SFT_BF16, false, false, SFT_BAD_ARGUMENT, "F16, BF16 or F32" },
+        { SFT_F16, SFT_BF16, false, true, SFT_FOREIGN_OPAQUE, "only the width is known" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sft_error err = SFT_ERROR_INIT;
+        sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
+        sft_dtype dtype = rows[i].as;
+        sft_import *import;
+        options.dequantised = rows[i].dequantised;
+        if (rows[i].is_told) options.as = as_told;
+        options.as_ctx = &dtype;
+        sft_source source = rows[i].is_opaque ? sft_source_memory(opaque, sizeof opaque - 1)
+                                              : sft_source_memory(plain, sizeof plain - 1);
+        sft_code code = sft_import_open_source(source, &options, &import, &err);
+        if (code != rows[i].code) fail_msg("row %zu: %d %s", i, code, err.message);
+        if (code && !strstr(err.message, rows[i].words)) fail_msg("row %zu: %s", i, err.message);
+        if (code) continue;
+        sft_part part = sft_import_part(import, 0);
+        assert_string_equal(sft_dtype_describe(part.spec.dtype)->name, rows[i].words);
+        sft_import_close(import);
+    }
+    sft_import *import;
+    assert_int_equal(sft_import_open(NULL, NULL, &import, NULL), SFT_BAD_ARGUMENT);
+    assert_null(import);
+}
+
+/* What is taken for an index of shards: it names one, beside which there is no folder here. */
+static void indexes_are_recognised(void **state) {
+    (void)state;
+    static const struct { const char *text; bool is; } rows[] = {
+        { "{\"weight_map\":{\"a\":\"b\"}}", true },
+        { " \r\n\t{\"weight_map\" :\t{ \n\"a\": \"b\"}}", true },
+        { "{\"a\":\"weight_map\",\"weight_map\":{\"a\":\"b\"}}", true },
+        { "{\"weight_map\":{\"a\":\"b.safetensors\"}}", false },
+        { "{\"weight_map\":{}}              ", false }, { "{\"weight_map\"", false },
+        { "{\"weight_map\" x {\"a\":\"b\"}}", false }, { "{\"weight_map\":{  ", false },
+        { "{\"weight_map\":[\"a\",\"b\"]}", false }, { "    \n      \t       ", false },
+        { "[\"weight_map\",{\"a\":\"b\"}]", false }, { "{\"weight_maps\":{\"a\":\"b\"}}", false },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sft_error err = SFT_ERROR_INIT;
+        sft_import *import;
+        sft_source source = sft_source_memory(rows[i].text, strlen(rows[i].text));
+        sft_code code = sft_import_open_source(source, NULL, &import, &err);
+        if (code != (rows[i].is ? SFT_NOT_FOUND : SFT_FOREIGN_KIND))
+            fail_msg("row %zu: %d %s", i, code, err.message);
+        assert_non_null(strstr(err.message, rows[i].is ? "beside which to find b, found bytes alone"
+                                                       : "a format of tensors that is read here"));
+    }
+    static const char nul[] = "{\"weight_map\":\0{\"a\":\"b\"}}";
+    sft_import *import;
+    assert_int_equal(sft_import_open_source(sft_source_memory(nul, sizeof nul - 1), NULL, &import,
+                                            NULL), SFT_FOREIGN_KIND);
+}
+
 /* Every allocation fails once: a code, and nothing is leaked. */
 static void allocations_may_fail(void **state) {
     (void)state;
@@ -198,6 +291,9 @@ int main(void) {
         cmocka_unit_test(formats_are_described),
         cmocka_unit_test(the_report_is_a_tree),
         cmocka_unit_test(a_pickle_of_python_2_is_read),
+        cmocka_unit_test(nothing_is_beyond_the_last),
+        cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(indexes_are_recognised),
         cmocka_unit_test(allocations_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

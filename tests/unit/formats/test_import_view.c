@@ -1,8 +1,10 @@
 /* Sources of tensors that stand at strides, big-endian or under flags: compared with elements taken
  * one by one, over random boxes, ranges of any length, and blocks larger than the workspace. */
 #define _GNU_SOURCE
+#include "formats/objects/rebuild_parts.h"
 #include "formats/parts/state.h"
 #include "os/os.h"
+#include "safetensors_io.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +50,13 @@ static void naive(const sfti_item *item, uint32_t width, const uint8_t *stored, 
             out[a] = out[b];
             out[b] = kept;
         }
-    if (item->neg) out[width - 1] ^= 0x80;
+    int kind = (int)sft_dtype_describe(item->dtype)->kind;
+    bool integer = kind == SFT_KIND_INT || kind == SFT_KIND_UINT;
+    if (item->neg && !integer) out[width - 1] ^= 0x80;
+    uint64_t number = 0;
+    for (uint32_t i = width; i-- > 0;) number = number << 8 | out[i];
+    for (uint32_t i = 0; item->neg && integer && i < width; i++)
+        out[i] = (uint8_t)((0 - number) >> 8 * i);
 }
 
 static void compare(const sfti_item *item, const uint8_t *stored, uint64_t limit) {
@@ -77,10 +85,11 @@ static void compare(const sfti_item *item, const uint8_t *stored, uint64_t limit
 }
 
 static void test_random_boxes(void **state) {
-    static const sft_dtype dtypes[] = { SFT_U8, SFT_F16, SFT_F32, SFT_F64 };
+    static const sft_dtype dtypes[] = { SFT_U8,  SFT_F16, SFT_F32, SFT_F64,
+                                        SFT_I16, SFT_I32, SFT_I64 };
     for (int round = 0; round < 2000; round++) {
         uint64_t shape[6], stride[6], reach = 1;
-        sfti_item item = { .dtype = dtypes[draw(4)], .rank = (uint32_t)draw(6), .shape = shape,
+        sfti_item item = { .dtype = dtypes[draw(7)], .rank = (uint32_t)draw(6), .shape = shape,
                            .strides = stride, .begin = draw(3) * 8 };
         uint32_t width = sft_dtype_describe(item.dtype)->bits / 8;
         for (uint32_t d = 0; d < item.rank; d++) {
@@ -95,7 +104,7 @@ static void test_random_boxes(void **state) {
         item.source = &source;
         item.stored = bytes - item.begin;
         item.swap = draw(2) && width > 1 ? (uint8_t)width : 0;
-        item.neg = item.dtype != SFT_U8 && draw(3) == 0;
+        item.neg = draw(3) == 0;
         compare(&item, stored, 200);
         free(stored);
     }
@@ -176,11 +185,209 @@ static void test_paths(void **state) {
     (void)state;
 }
 
+/* ── What is told to be read next ── */
+
+static sft_run told;
+static size_t times;
+
+static sft_code read_zeros(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                           sft_error *err) {
+    (void)ctx, (void)offset, (void)err;
+    memset(into, 0, len);
+    *got = len < 64 ? len : 64; /* a source that ends early */
+    return SFT_OK;
+}
+
+static void keep_run(void *ctx, const sft_run *runs, size_t count) {
+    (void)ctx;
+    if (count > 0) told = *runs;
+    times += count;
+}
+
+static const sft_source_vtable telling = { sizeof telling, read_zeros, NULL, keep_run, NULL };
+
+/* A view announces what it lies in, once and for the whole: not of a part, not of few elements far
+ * from one another. */
+static void test_view_expects(void **state) {
+    static const uint64_t shape[] = { 4, 8 }, near[] = { 1, 4 }, far[] = { 1, 400 };
+    static const struct {
+        const uint64_t *stride;
+        sft_run run;
+        size_t runs, times;
+    } rows[] = {
+        { near, { 0, 64 }, 1, 1 }, { near, { 0, 64 }, 0, 0 }, { near, { 2, 62 }, 1, 0 },
+        { near, { 0, 62 }, 1, 0 }, { far, { 0, 64 }, 1, 0 },
+    };
+    sft_error err = SFT_ERROR_INIT;
+    sft_source from = { NULL, &telling, 100000, NULL, true };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sft_import im;
+        const sft_source *source;
+        sfti_item item = { .dtype = SFT_F16, .rank = 2, .shape = shape, .strides = rows[i].stride,
+                           .source = &from, .begin = 6, .stored = 90000 };
+        begin(&im, &err);
+        assert_int_equal(sfti_view_source(&im, &item, &source), SFT_OK);
+        times = 0;
+        sft_source_expect(source, &rows[i].run, rows[i].runs);
+        assert_int_equal(times, rows[i].times);
+        if (times > 0) assert_true(told.offset == 6 && told.len == 64);
+        end(&im);
+    }
+    (void)state;
+}
+
+/* Pieces announce those parts of them that are asked for. */
+static void test_joined_expects(void **state) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_source from = { NULL, &telling, 1000, NULL, true };
+    sft_import im;
+    const sft_source *whole;
+    begin(&im, &err);
+    sfti_piece pieces[] = { { &from, 100, 10 }, { &from, 300, 10 }, { &from, 500, 10 } };
+    assert_int_equal(sfti_import_joined(&im, pieces, 3, &whole), SFT_OK);
+    times = 0;
+    sft_source_expect(whole, &(sft_run){ 12, 3 }, 1);
+    assert_int_equal(times, 1);
+    assert_true(told.offset == 302 && told.len == 3);
+    times = 0;
+    sft_source_expect(whole, &(sft_run){ 25, 5 }, 1);
+    assert_int_equal(times, 1);
+    assert_true(told.offset == 505 && told.len == 5);
+    times = 0;
+    sft_source_expect(whole, &(sft_run){ 0, 0 }, 1);
+    assert_int_equal(times, 0);
+    pieces[2].len = UINT64_MAX - 5;
+    assert_int_equal(sfti_import_joined(&im, pieces, 3, &whole), SFT_SIZE_OVERFLOW);
+    assert_non_null(strstr(err.message, "pieces of less than 2^64 bytes"));
+    end(&im);
+    (void)state;
+}
+
+/* ── Sources that are refused, or end early ── */
+
+static void test_short(void **state) {
+    static const struct {
+        uint64_t offset;
+        size_t len;
+        const char *found; /* NULL: it is read */
+    } rows[] = {
+        { 0, 64, NULL }, { 1000, 0, NULL }, { 0, 65, "expected 65 bytes, found the end" },
+        { 999, 2, "found the end of the file at byte 1000" }, { 1001, 1, "expected 1 bytes" },
+    };
+    sft_error err = SFT_ERROR_INIT;
+    sft_source from = { NULL, &telling, 1000, NULL, true };
+    char bytes[100];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sft_code code = sfti_import_exact(&from, rows[i].offset, bytes, rows[i].len, &err);
+        assert_int_equal(code, rows[i].found ? SFT_FOREIGN_TRUNCATED : SFT_OK);
+        if (code) assert_int_equal(err.offset, rows[i].offset);
+        if (code && !strstr(err.message, rows[i].found)) fail_msg("%s", err.message);
+    }
+    sft_import im;
+    uint8_t *loaded;
+    begin(&im, &err);
+    assert_int_equal(sfti_import_load(&im, &from, 1001, 0, &loaded), SFT_FOREIGN_TRUNCATED);
+    assert_int_equal(sfti_import_load(&im, &from, 900, 101, &loaded), SFT_FOREIGN_TRUNCATED);
+    assert_null(loaded);
+    assert_int_equal(sfti_import_load(&im, &from, 1000, 0, &loaded), SFT_OK);
+
+    static const uint64_t shape[] = { 2, 2 }, stride[] = { 1, 2 };
+    const sft_source *source;
+    sfti_item item = { .name = { "w", 1 }, .dtype = SFT_F4, .rank = 2, .shape = shape,
+                       .strides = stride, .source = &from, .stored = 1000 };
+    assert_int_equal(sfti_view_source(&im, &item, &source), SFT_FOREIGN_DTYPE);
+    assert_non_null(strstr(err.message, "expected F4 packed in row-major order"));
+    end(&im);
+    (void)state;
+}
+
+/* ── Quantised and sparse ── */
+
+/* I32 of either byte order; a scale and a zero for each of three channels; any range is read. */
+static void test_dequantised(void **state) {
+    enum { COUNT = 1200 };
+    static uint8_t stored[COUNT * 4];
+    float wanted[COUNT], found[COUNT];
+    double scales[] = { 0.5, 2, 0.25 }, zeros[] = { 0, -3, 100 };
+    for (int big = 0; big < 2; big++) {
+        sft_error err = SFT_ERROR_INIT;
+        sft_import im;
+        const sft_source *source;
+        for (uint32_t i = 0; i < COUNT; i++) {
+            int32_t number = (int32_t)(i * 7) - 4000;
+            for (int b = 0; b < 4; b++)
+                stored[4 * i + (big ? 3 - b : b)] = (uint8_t)((uint32_t)number >> 8 * b);
+            wanted[i] = (float)((number - zeros[i / 4 % 3]) * scales[i / 4 % 3]);
+        }
+        sft_source from = sft_source_memory(stored, sizeof stored);
+        sfti_dequantise how = { .from = &from, .elements = COUNT, .dtype = SFT_I32,
+                                .swap = big ? 4 : 0, .scales = scales, .zeros = zeros,
+                                .channels = 3, .inner = 4 };
+        begin(&im, &err);
+        assert_int_equal(sfti_dequantise_source(&im, &how, &source), SFT_OK);
+        for (uint64_t at = 0; at < sizeof wanted;) {
+            size_t some = (size_t)(1 + draw(3000)), got;
+            if (some > sizeof wanted - at) some = (size_t)(sizeof wanted - at);
+            assert_int_equal(sft_source_read(source, at, (char *)found + at, some, &got, &err),
+                             SFT_OK);
+            assert_int_equal(got, some);
+            at += some;
+        }
+        assert_memory_equal(found, wanted, sizeof wanted);
+        sft_source early = { NULL, &telling, sizeof stored, NULL, true };
+        size_t got;
+        how.from = &early;
+        assert_int_equal(sfti_dequantise_source(&im, &how, &source), SFT_OK);
+        assert_int_equal(sft_source_read(source, 0, found, 100, &got, &err), SFT_FOREIGN_TRUNCATED);
+        assert_non_null(strstr(err.message, "found the end of the file"));
+        end(&im);
+    }
+    assert_true(sfti_dequantise_takes(SFT_I8) && sfti_dequantise_takes(SFT_I32));
+    assert_false(sfti_dequantise_takes(SFT_I64));
+    (void)state;
+}
+
+/* Rows of a dense tensor that are not zero, of any width, read in ranges of any length. */
+static void test_sparse(void **state) {
+    for (int round = 0; round < 300; round++) {
+        uint64_t rows = draw(20), row_bytes = 1 + draw(round % 3 == 0 ? 9000 : 9), places[20];
+        uint64_t all = 1 + draw(4);
+        for (uint64_t i = 0; i < rows; all += 1 + draw(3)) places[i++] = all - 1;
+        size_t bytes = (size_t)(all * row_bytes);
+        uint8_t *stored = malloc((size_t)(rows * row_bytes) + 1);
+        uint8_t *wanted = calloc(bytes, 1), *found = malloc(bytes);
+        for (size_t i = 0; i < rows * row_bytes; i++) stored[i] = (uint8_t)draw(256);
+        for (uint64_t i = 0; i < rows; i++)
+            memcpy(wanted + places[i] * row_bytes, stored + i * row_bytes, (size_t)row_bytes);
+        sft_error err = SFT_ERROR_INIT;
+        sft_import im;
+        const sft_source *source;
+        sft_source from = sft_source_memory(stored, (size_t)(rows * row_bytes));
+        begin(&im, &err);
+        sfti_sparse sparse = { &from, 0, rows, row_bytes, places };
+        assert_int_equal(sfti_sparse_source(&im, &sparse, bytes, &source), SFT_OK);
+        for (size_t at = 0, got; at < bytes; at += got) {
+            size_t some = 1 + (size_t)draw(bytes);
+            if (some > bytes - at) some = bytes - at;
+            assert_int_equal(sft_source_read(source, at, found + at, some, &got, &err), SFT_OK);
+            assert_int_equal(got, some);
+        }
+        assert_memory_equal(found, wanted, bytes);
+        end(&im);
+        free(stored);
+        free(wanted);
+        free(found);
+    }
+    (void)state;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_boxes), cmocka_unit_test(test_large),
         cmocka_unit_test(test_expanded),     cmocka_unit_test(test_joined),
-        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_paths),        cmocka_unit_test(test_view_expects),
+        cmocka_unit_test(test_joined_expects), cmocka_unit_test(test_short),
+        cmocka_unit_test(test_dequantised),  cmocka_unit_test(test_sparse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,8 +19,7 @@ const char *const cli_model_ends[] = { ".safetensors.index.json", ".safetensors"
 static sft_span stem_of_name(sft_span name) {
     for (size_t i = 0; cli_model_ends[i]; i++) {
         size_t len = strlen(cli_model_ends[i]);
-        if (cli_ends_with(name, cli_model_ends[i]) && name.len > len)
-            return (sft_span){ name.data, name.len - len };
+        if (cli_ends_with(name, cli_model_ends[i])) return (sft_span){ name.data, name.len - len };
     }
     return name;
 }

@@ -360,28 +360,30 @@ sft_code cli_moves_make(cli *c, cli_moves *moves, cli_move_how how, const char *
  * bytes, edited. */
 static sft_code undo_second(moving *m, const cli_move *move, bool same) {
     sft_code code = SFT_OK;
+    m->blame = move->to;
     if (!same && move->edit_count == 0) {
         code = cli_same_bytes(m->c, move->from, move->to, &same, m->err);
     } else if (!same) {
         sft_buffer ours = { .alloc = m->c->alloc }, now = { .alloc = m->c->alloc };
         code = edited_text(m, move->from, move, false, &ours);
+        if (!code) m->blame = move->to;
         if (!code) code = cli_read_file(m->c, move->to, CLI_MOVE_TEXT_MOST, &now, m->err);
         same = !code && now.len == ours.len
             && memcmp(now.data ? now.data : "", ours.data ? ours.data : "", now.len) == 0;
         sft_buffer_free(&ours);
         sft_buffer_free(&now);
     }
-    if (!code && !same && !move->stays) return fail_os(m, move->from, EEXIST, "");
-    m->blame = move->to;
-    if (!code && !same) {
-        code = cli_fail_hint(m->err, SFT_EXISTS, SFT_HINT_NONE,
-                             "expected what mv put there, found another file: it stays");
+    if (code) return code;
+    if (!same && !move->stays) return fail_os(m, move->from, EEXIST, "");
+    if (!same) {
+        (void)cli_fail_hint(m->err, SFT_EXISTS, SFT_HINT_NONE,
+                            "expected what mv put there, found another file: it stays");
         cli_warn(m->c, m->blame, m->err);
         m->stays = true;
         return SFT_OK; /* the old one is where it was */
     }
-    int error = code ? 0 : sfti_os_unlink(move->to);
-    return error ? fail_os(m, move->to, error, "remove") : code;
+    int error = sfti_os_unlink(move->to);
+    return error ? fail_os(m, move->to, error, "remove") : SFT_OK;
 }
 
 /* The old name again. A text that was changed since moves as it is. */

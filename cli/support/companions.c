@@ -67,11 +67,8 @@ bool cli_unit_of(const cli_model *model, sfti_arena *arena, cli_unit *out) {
     *out = (cli_unit){ .path = sfti_arena_copy(arena, model->path, strlen(model->path)) };
     if (!out->path) return false;
     if (model->is_pipeline || model->is_dataset) {
-        sft_span folder = model->is_dataset ? sft_span_cstr(model->path)
-                                            : sfti_path_above(sft_span_cstr(model->path));
         out->is_folder = true;
-        out->path = sfti_arena_copy(arena, folder.data, folder.len);
-        return out->path && put(arena, out, folder, true);
+        return put(arena, out, sft_span_cstr(out->path), true);
     }
     out->stem = stem_of_name(cli_name_of(out->path));
     sft_span index = sft_node_text(root, "set.index");

@@ -49,7 +49,7 @@ def holds(ok, what):
 
 
 def command():
-    build = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
+    build = os.path.abspath(os.environ.get("SFT_BUILD", os.path.join(ROOT, "build")))
     return shlex.split(os.environ.get("SFT_COMMAND", os.path.join(build, "safetensors")))
 
 
@@ -82,12 +82,14 @@ class World:
         with open(self.path(name), encoding="utf-8") as f:
             return f.read()
 
-    def info(self, *options, online=True, wanted=0, names=None, name="info"):
+    def info(self, *options, online=True, wanted=0, names=None, name="info",
+             cwd=None):
         words = command() + [name, *options]
         if online:
             words += ["--online", "--civitai-url", self.site.url + "/"]
         made = subprocess.run(words + ["--"] + (names or [self.folder]), timeout=LIMIT,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                              cwd=cwd)
         self.errors = made.stderr.decode()
         if wanted is not None:
             same(made.returncode, wanted, "exit status (%s)" % self.errors.strip())
@@ -1024,6 +1026,140 @@ def updates_mode(w):
     w.site.models[70]["mode"] = "Archived"
     same(updates(w)[0]["mode"], "Archived")
     holds("Archived" in w.info("--updates"), "words")
+
+
+@case
+def updates_words(w):
+    """Dates of either key, names that are cut, none at all; blanks before an answer."""
+    w.site.add(w.model())
+    side(w, publishedAt="no")
+    w.site.models[70]["modelVersions"] = [
+        {"id": 7, "createdAt": "2024-05-01T10:00:00", "baseModel": 5},
+        {"id": 6, "createdAt": "2024-06-01T10:00:00Z", "publishedAt": "2024-07-01 10:00:00",
+         "baseModel": "sdxl 1.0"},
+        {"id": 9, "publishedAt": "2024-05-02T10:00:0x", "status": "Published",
+         "name": "\u00e9" * 300},
+        {"id": 10, "status": 3, "baseModel": "Pony", "name": "z"}]
+    answer = json.dumps({"items": [w.site.models[70]]}).encode()
+    w.site.fault("GET " + MODELS, text(b" \r\n\t" + answer))
+    found = updates(w, wanted=1)[0]
+    same([(n["version_id"], n["published_at"]) for n in found["newer"]],
+         [(10, None), (9, None), (6, "2024-06-01T10:00:00Z")])
+    same(found["newer"][1]["name"], "\u00e9" * 256)
+    same(found["newer"][2]["name"], None)
+    holds("newer version z for Pony, and 2 more: " in w.info("--updates", wanted=1), "words")
+    same([n["version_id"] for n in updates(w, "--same-base", wanted=1)[0]["newer"]], [9, 6])
+    w.site.models[70]["modelVersions"][2:] = []
+    said = w.info("--updates", wanted=1)
+    holds("newer version  of 2024-06-01 for sdxl 1.0: http" in said, said)
+    w.write("neon.civitai.info", {"id": 7, "modelId": 70, "name": "v2", "trainedWords": ["x"]})
+    w.site.models[70]["modelVersions"] = [{"id": 9, "baseModel": "Pony"}]
+    same([n["version_id"] for n in updates(w, "--same-base", wanted=1)[0]["newer"]], [9])
+
+
+@case
+def updates_uses(w):
+    """Commercial use: none of it, more than one word, words of one level, one that is not told."""
+    w.site.add(w.model())
+    for was, now, changed in (("Image", [], True), (["Image", "Rent"], ["Rent", "image"], False),
+                              (["Image", "Rent"], ["Image", "Sell"], True),
+                              ("Rent", ["RentCivit"], True), ("Rent", "{Image, Rent}", False),
+                              (["Image", "Rent"], ["Rent"], False), ("None", ["None"], False),
+                              ("None", " {} ", False), ("Sell", 5, False), ("Sell", None, False),
+                              (["Image", "Rent"], ["Image", "Rent", "x" * 41], False)):
+        side(w, allowCommercialUse=was)
+        w.site.models[70]["allowCommercialUse"] = now
+        found = updates(w, wanted=int(changed))[0]["permissions"]
+        same(len(found), int(changed), "%r, %r" % (was, now))
+    side(w, allowCommercialUse="Image")
+    w.site.models[70]["allowCommercialUse"] = []
+    holds("commercial use none, was: Image" in w.info("--updates", wanted=1), "words")
+    w.site.models[70] = {"id": 70, "modelVersions": [{"id": 7}]}
+    same(updates(w)[0]["permissions"], None)
+
+
+@case
+def updates_of_both(w):
+    """Two files of one version that its model lacks: it is asked for once; -v tells of all."""
+    w.site.add(w.model("a.safetensors"))
+    w.model("b.safetensors")
+    side(w, "a")
+    side(w, "b")
+    w.site.models[70]["modelVersions"] = []
+    same([f["status"] for f in updates(w)], ["current", "current"])
+    same(w.site.paths()[1:], ["/api/v1/model-versions/7"])
+    del w.site.versions[7]
+    same([f["status"] for f in updates(w, wanted=1)], ["removed", "removed"])
+    w.site.fault("GET /api/v1/model-versions/7", text(b"{"))
+    same([f["status"] for f in updates(w, wanted=2)], ["unanswered", "unanswered"])
+    w.model("c.safetensors")
+    said = w.info("--updates", "-v", wanted=1)
+    holds("a.safetensors: removed\n" in said and "c.safetensors: unknown\n" in said, said)
+    w.write("c.civitai.info", {"id": 8, "modelId": 0, "trainedWords": ["x"], "name": "v"})
+    same(updates(w, wanted=1)[2]["status"], "unknown")
+
+
+@case
+def updates_beside(w):
+    """What in the folder is a newer version: files whose digest and length a version tells."""
+    w.site.add(w.model())
+    side(w)
+    other = w.model("other.sft")
+    w.model("third.safetensors", 4096)
+    w.model(".hidden.safetensors")
+    os.mkdir(w.path("folder.safetensors"))
+    w.write("note.txt", "x")
+    sha256 = other["sha256"].upper()
+    version = w.site.publish(9)
+    for files, had in ((7, False), ([{"name": "f"}], False), ([{"hashes": {"SHA256": 5}}], False),
+                       ([{"hashes": {"SHA256": sha256[:63]}, "sizeKB": 0}], False),
+                       ([{"hashes": {"SHA256": sha256}, "sizeKB": "x"}], False),
+                       ([{"hashes": {"SHA256": sha256}, "sizeKB": 4}], False),
+                       ([{"hashes": {"SHA256": "0" * 64}, "sizeKB": 0}], False),
+                       ([{"hashes": {"SHA256": sha256}}], False),
+                       ([{"hashes": {"SHA256": "0" * 64}, "sizeKB": 0},
+                         {"hashes": {"SHA256": sha256}, "sizeKB": 0.2}], True)):
+        version["files"] = files
+        told = json.loads(w.info("--updates", "--json", wanted=int(not had), cwd=w.folder,
+                                 names=["neon.safetensors"]))
+        have = told["results"][0]["updates"]["newer"][0]["have"]
+        same(have, "other.sft" if had else None, repr(files))
+
+
+@case
+def save_pictures(w):
+    """The first picture that has an address; nothing where it is not there, or no picture."""
+    file = w.model()
+    page = w.site.url + "/image.jpeg"
+    one = [{"url": 5}, {"url": "x" * 5000}, {"type": "image"}, {"url": page}]
+    for images, there in ((one, True),
+                          ({}, False), ([], False), ([{"url": page, "type": "video"}], False),
+                          ([{"url": w.site.url + "/gone.png", "type": "image"}], False)):
+        w.site.add(file, images=images)
+        w.info("--save")
+        names = ["neon.civitai.info"] + ["neon.preview.png"] * there + ["neon.safetensors"]
+        same(sorted(os.listdir(w.folder)), names, repr(images)[:60])
+        for name in set(names) - {"neon.safetensors"}:
+            os.remove(w.path(name))
+    w.site.add(file, images=[{"url": page}])
+    w.site.fault("GET /image.jpeg", text(b""))
+    w.info("--save")
+    same(sorted(os.listdir(w.folder)), ["neon.civitai.info", "neon.safetensors"])
+
+
+@case
+def versions_that_are_odd(w):
+    """A version whose model is no object, one with its own words and creator, ids that are none."""
+    file = w.model()
+    w.site.add(file, model=[1], creator={"username": "own"})
+    result = w.json()[0]
+    same(value(result, "name"), ("Neon City", ONLINE))
+    same(value(result, "author"), ("own", ONLINE))
+    w.site.add(file, model_id=0)
+    same(value(w.json()[0], "version_name"), ("v2", ONLINE))
+    for odd in (0, "7", None, -1):
+        w.site.add(file)["id"] = odd
+        same(value(w.json()[0], "version_name"), None, repr(odd))
 
 
 @case

@@ -4,6 +4,8 @@
 #include "support/raw.h"
 #include "support/words.h"
 
+#include "base/utf8.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -87,10 +89,7 @@ static bool is_newer(uint64_t id, sft_span date, uint64_t than_id, sft_span than
 static sft_span copy_text(cli_model *model, sft_span version, const char *key) {
     sft_span text = { "", 0 };
     if (!cli_raw_text(version, key, &model->arena, &text)) return (sft_span){ "", 0 };
-    if (text.len > NAME_MOST) text.len = NAME_MOST;
-    while (text.len == NAME_MOST && text.len > 0
-           && ((unsigned char)text.data[text.len - 1] & 0xC0) == 0x80)
-        text.len--;
+    text.len = sfti_utf8_cut(text, NAME_MOST);
     char *copy = sfti_arena_copy(&model->arena, text.data, text.len);
     return copy ? (sft_span){ copy, text.len } : (sft_span){ "", 0 };
 }

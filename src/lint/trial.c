@@ -230,7 +230,7 @@ static sfti_tried try_modules(const sfti_trial *t, sft_span prefix, sft_span beg
         chosen[brace - 1]++;
     }
     bool none = t->forms && tried.had == 0 && !wrong;
-    bool all = tried.had == tried.of || (t->forms && !wrong);
+    bool all = tried.of > 0 && (tried.had == tried.of || (t->forms && !wrong));
     tried.holds = *left == 0 || !all ? SFTI_HOLDS_NO : none ? SFTI_HOLDS_HIDDEN : SFTI_HOLDS_YES;
     return tried;
 }

@@ -294,10 +294,12 @@ sft_code sfti_ds_receipts_read(sft_span text, const sfti_ds_job *job, sfti_arena
 
 /* ── store.c: small conveniences over sft_storage ── */
 
-/* Whether a storage that sfti_ds_storage_check accepted has a member. */
+/* Whether a storage that sfti_ds_storage_check accepted has a member: what comes before `remove`,
+ * which is required, has its place in every table. */
 #define sfti_can(storage, member)                                                              \
-    ((storage)->vtable->size >=                                                                \
-         offsetof(sft_storage_vtable, member) + sizeof(storage)->vtable->member                \
+    ((offsetof(sft_storage_vtable, member) < offsetof(sft_storage_vtable, remove)              \
+      || (storage)->vtable->size >=                                                            \
+             offsetof(sft_storage_vtable, member) + sizeof(storage)->vtable->member)           \
      && (storage)->vtable->member)
 /* A member that is there. */
 #define sfti_call(storage, member, ...) \

@@ -10,8 +10,8 @@
 #include <string.h>
 
 sft_code sfti_ds_storage_check(const sft_storage *storage, sft_error *err) {
-    if (storage && storage->vtable && sfti_can(storage, create) && sfti_can(storage, open) &&
-        sfti_can(storage, list) && sfti_can(storage, remove))
+    if (storage && storage->vtable && sfti_can(storage, remove) && sfti_can(storage, create) &&
+        sfti_can(storage, open) && sfti_can(storage, list))
         return SFT_OK;
     return sfti_misuse(err, "expected a storage with create, open, list and remove, found %s",
                        storage ? "one without" : "NULL");

@@ -39,7 +39,7 @@ static sft_code check_array(const shard_column *c, sft_error *err) {
 
 sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, sft_error *err) {
     bool good = batch->n_children >= 0 && (size_t)batch->n_children == w->children &&
-                batch->length >= 0 && batch->offset >= 0 && (!w->children || batch->children) &&
+                batch->length >= 0 && batch->offset >= 0 && batch->children &&
                 (batch->n_buffers <= 0 || batch->buffers);
     for (size_t i = 0; good && i < w->children; i++) good = sfti_arrow_has_child(batch, i);
     if (!good)

@@ -12,7 +12,7 @@
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define NONE SIZE_MAX
-#define MOST 4
+#define MOST 10
 #define PASSED "merge_method: passthrough\nslices:\n  - sources:\n      - model: a\n" \
     "        layer_range: "
 #define TWO "merge_method: linear\nslices:\n  - sources:\n      - model: a\n" \
@@ -230,6 +230,9 @@ static void finds_tensors(void **state) {
 
 #define A "w F32 2 #1,2"
 #define B "w F32 2 #3,4"
+#define DENSITIES(method) "merge_method: " method "\nbase_model: c\nmodels:\n  - model: a\n" \
+    "    parameters:\n      density: 1\n  - model: b\n    parameters:\n      density: 0.5\n" \
+    "parameters:\n  weight: 1\n  gamma: 0\n"
 
 static void takes_parameters(void **state) {
     static const merge_case cases[] = {
@@ -338,6 +341,28 @@ static void takes_parameters(void **state) {
           "expected density - epsilon above",
           NONE, false, 0 },
         { { A, B }, "della", 0, { "density=0" }, "=1,2", NONE, false, 0 },
+        { { A, "w F32 2 #3,5" }, "ties", 0, { "density=0.1" }, "=1,5", NONE, false, 0 },
+        { { A, "w F32 2 #3,5" }, "breadcrumbs", 0, { "density=0.1" }, "=1,2", NONE, false, 0 },
+        { { A, "w F32 2 #3,5" }, "breadcrumbs", 0, { "density=1" }, "=3,5", NONE, false, 0 },
+        { { "w F32 2 #0", A "|1", B "|-1" }, "dare_linear", 0, { "density=1", "normalize=true" },
+          "=-2,-2", NONE, false, 0 },
+        { { "w F32 2 #0", A "|1", B "|3" }, "dare_linear", 0, { "density=1", "normalize=true" },
+          "=2.5,3.5", NONE, false, 0 },
+        { { "w F32 2 #0", A "|-1", B "|-3" }, "dare_linear", 0, { "density=1", "normalize=true" },
+          "=2.5,3.5", NONE, false, 0 },
+        { { "w F32 2 #0", A "|1", B "|-1" }, "task_arithmetic", 0, { "normalize=true" }, "=-2,-2",
+          NONE, false, 0 },
+        { { "w F32 2 #0", A "|1", B "|3" }, "task_arithmetic", 0, { "normalize=true" }, "=2.5,3.5",
+          NONE, false, 0 },
+        { { "w F32 2 #0", A, A, A, A, A, A, A, A, A }, "ties", 0, { "density=0.5" }, "=0,2", NONE,
+          false, 0 },
+        { { A, "w F32 2 #3,5", "w F32 2" }, DENSITIES("ties"), NONE, { 0 }, "=1,3.5", NONE, false,
+          0 },
+        { { A, "w F32 2 #3,5", "w F32 2" }, DENSITIES("breadcrumbs"), NONE, { 0 }, "=1,7", NONE,
+          false, 0 },
+        { { A, B }, "nearswap", NONE, { "t=-1" }, "=1,2", NONE, false, 0 },
+        { { A, B }, "nearswap", NONE, { "t=1" }, "=2,3", NONE, false, 0 },
+        { { A, B }, "nearswap", NONE, { "t=9" }, "=3,4", NONE, false, 0 },
         { { A, B }, "nearswap", NONE, { "t=0" }, "=1,2", NONE, false, 0 },
         { { A, B }, "nuslerp", NONE, { 0 }, "=2.00811,3.01216", NONE, false, 0 },
         { { A "|0", B "|0" }, "nuslerp", NONE, { 0 }, "=2.00811,3.01216", NONE, false, 0 },
@@ -505,6 +530,57 @@ static void reads_in_any_order(void **state) {
     free(some);
 }
 
+/* Of so many numbers that a sample tells where the limit is: as many are kept as were asked for,
+ * and none that is kept is below one that is not. */
+static void keeps_the_largest(void **state) {
+#define LARGE 4194309
+    static const struct { const char *method, *params[2]; size_t kept; } cases[] = {
+        { "ties", { "density=0.3" }, 1258292 }, { "ties", { "density=0.0000001" }, 1 },
+        { "ties", { "density=1" }, LARGE }, { "ties", { "density=0" }, 0 },
+        { "breadcrumbs", { "density=0.3", "gamma=0" }, 1258292 },
+        { "breadcrumbs", { "density=0.3", "gamma=0.1" }, 1258292 },
+    };
+    char text[8192] = "w F32 4194309 #";
+    size_t at = strlen(text);
+    for (int i = 0; i < 997; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at,
+        "%s%d", i ? "," : "", i * 391 % 997 + 1);
+    case_model models[2] = { case_open("w F32 4194309", NULL), case_open(text, NULL) };
+    float *found = malloc(4 * (size_t)LARGE);
+    assert_non_null(found);
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        sft_merge_options options = SFT_MERGE_OPTIONS_INIT;
+        sft_merge *merge;
+        size_t got = 0, kept = 0;
+        options.method = cases[i].method;
+        options.base = 0;
+        options.params = cases[i].params;
+        options.param_count = cases[i].params[1] ? 2 : 1;
+        assert_int_equal(sft_merge_new(&options, &merge, NULL), SFT_OK);
+        for (size_t k = 0; k < 2; k++)
+            assert_int_equal(sft_merge_add(merge, models[k].set, NULL, NULL, NULL), SFT_OK);
+        assert_int_equal(sft_merge_plan(merge, NULL), SFT_OK);
+        sft_part part = sft_merge_part(merge, 0);
+        for (size_t done = 0; done < 4 * (size_t)LARGE; done += got)
+            assert_int_equal(sft_source_read(part.source, part.begin + done, (char *)found + done,
+                                             4 * (size_t)LARGE - done, &got, NULL), SFT_OK);
+        float least = 998, dropped = 0;
+        for (size_t k = 0; k < LARGE; k++) {
+            float was = (float)(k % 997 * 391 % 997 + 1);
+            kept += found[k] > 0;
+            if (found[k] > 0 && was < least) least = was;
+            if (!(found[k] > 0) && was > dropped) dropped = was;
+            assert_true(!(found[k] > 0) || (found[k] >= was && found[k] <= was));
+        }
+        assert_int_equal(kept, cases[i].kept);
+        if (i != 5) assert_true(least >= dropped); /* which leaves out the largest */
+        sft_merge_free(merge);
+    }
+    for (size_t k = 0; k < 2; k++) case_close(&models[k]);
+    free(found);
+}
+
 /* Models of models: those that a header names are named again, if it is JSON. */
 static void keeps_ancestors(void **state) {
     static const char *const texts[] = {
@@ -581,6 +657,7 @@ int main(void) {
         cmocka_unit_test(finds_tensors), cmocka_unit_test(takes_parameters),
         cmocka_unit_test(refuses_arguments), cmocka_unit_test(keeps_ancestors),
         cmocka_unit_test(blames_values),       cmocka_unit_test(reads_in_any_order),
+        cmocka_unit_test(keeps_the_largest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,7 +133,7 @@ static sft_code say_conversion(convert_run *run, bool folder, const char *path, 
     if (code) return code;
     written.input = run->input;
     written.output = path;
-    written.is_set = folder;
+    written.is_set = written.file_count > 1; /* one file is written without an index */
     written.dtype = run->to;
     written.cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST)
                    + sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE);
@@ -334,9 +334,6 @@ static sft_code convert_foreign(convert_run *run, sft_error *err) {
         convert_list_branches(run);
         return SFT_OK;
     }
-    if (c->set.in_place)
-        return cli_usage_error(err, "expected -o OUT for a model in another format, found "
-                                    "--in-place");
     if (!cli_is_json(c)) cli_say_import(c, run->input, c->import);
     if (c->set.quantize) {
         sft_code code = c->set.dry_run ? SFT_OK : sft_import_verify(c->import, NULL, err);

@@ -12,7 +12,7 @@ static double lost_share(const sft_conversion *conversion, size_t i) {
     uint64_t lost = sft_conversion_lost(conversion, i, SFT_LOSS_ZERO)
                     + sft_conversion_lost(conversion, i, SFT_LOSS_INFINITE)
                     + sft_conversion_lost(conversion, i, SFT_LOSS_SATURATED);
-    return of > 0 ? (double)lost / (double)of : lost > 0;
+    return of > 0 ? (double)lost / (double)of : 0; /* what is lost is among them */
 }
 
 /* How many tensors lost more than a hundredth of their values; the worst of them, worst first. */

@@ -292,10 +292,14 @@ sft_code sfti_layout_like(const sft_set *reference, sft_set *const *sets, size_t
     const sft_file *first = sft_set_shard_at(kept[0], 0);
     size_t pairs = sft_file_metadata_count(first);
     sft_pair *metadata = sfti_arena_array(&owner->arena, pairs, sizeof *metadata);
-    for (size_t i = 0; metadata && i < pairs; i++) metadata[i] = sft_file_metadata_at(first, i);
+    if (!metadata) {
+        close_like(owner);
+        return sfti_fail_memory(err, pairs * sizeof *metadata);
+    }
+    for (size_t i = 0; i < pairs; i++) metadata[i] = sft_file_metadata_at(first, i);
     plan.alloc = &owner->arena.alloc;
     sfti_image_of of = { .parts = owner->out.parts, .count = owner->out.count,
-                         .metadata = metadata, .metadata_count = metadata ? pairs : 0,
+                         .metadata = metadata, .metadata_count = pairs,
                          .plan = &plan, .arena = &owner->arena, .owner = owner,
                          .close = close_like, .mode = like_mode, .serial = true };
     code = sfti_image_set(&of, sft_set_shard_path(kept[0], 0), out, err);

@@ -155,13 +155,60 @@ static void joins_components(void **unused) {
     rows[1].bytes = table;
     sets[0] = model(cut, COUNT(cut), "m/transformer/x.safetensors");
     sets[1] = model(rows, 2, "m/text_encoder/x.safetensors");
-    assert_int_equal(sfti_layout_like(NULL, sets, 2, NULL, NULL, NULL, &out, NULL), SFT_OK);
+    sfti_arena work = { .alloc = sfti_allocator(NULL) };
+    sfti_layout_origin *origins;
+    assert_int_equal(sfti_layout_like(NULL, sets, 2, NULL, &work, &origins, &out, NULL), SFT_OK);
     assert_int_equal(sft_set_tensor_count(out), COUNT(single) + 2);
+    for (size_t i = 0; i < COUNT(single) + 2; i++)
+        assert_int_equal(origins[i].set, ends_in(sft_set_tensor_at(out, i)->name, "norm.bias")
+                                             || ends_in(sft_set_tensor_at(out, i)->name,
+                                                        "token_embedding.weight"));
+    sfti_arena_free(&work);
     assert_non_null(sft_set_find(out, sft_span_cstr(single[0].name), NULL));
     assert_non_null(sft_set_find(out, sft_span_cstr("text_encoders.clip_l.transformer."
                                                     "text_model.final_layer_norm.bias"), NULL));
     sft_set_close(out);
     free(table);
+}
+
+/* Markers and what only training needs belong to no component: they stay as they are called. */
+static void keeps_others(void **unused) {
+    row from[COUNT(cut) + 3], to[COUNT(single) + 3];
+    static const row others[] = {
+        { "v_pred", 1, 0, "v" }, { "model_ema.decay", 2, 0, "em" }, { "ztsnr", 1, 0, "z" },
+    };
+    (void)unused;
+    memcpy(from, cut, sizeof cut);
+    memcpy(from + COUNT(cut), others, sizeof others);
+    memcpy(to, single, sizeof single);
+    memcpy(to + COUNT(single), others, sizeof others);
+    sft_set *reference = model(single, COUNT(single), NULL), *out;
+    sft_set *set = model(from, COUNT(from), NULL);
+    sfti_arena work = { .alloc = sfti_allocator(NULL) };
+    sfti_layout_origin *origins;
+    assert_int_equal(sfti_layout_like(reference, &set, 1, NULL, &work, &origins, &out, NULL),
+                     SFT_OK);
+    holds(out, to, COUNT(to));
+    for (size_t i = 0; i < COUNT(to); i++) {
+        sft_span made = sft_set_tensor_at(out, i)->name;
+        for (size_t k = 0; k < COUNT(others); k++)
+            if (sft_span_equal(made, sft_span_cstr(others[k].name)))
+                assert_true(sft_span_equal(sft_set_tensor_at(set, origins[i].tensor)->name, made));
+    }
+    sfti_arena_free(&work);
+    sft_set_close(out);
+    sft_set_close(reference);
+    /* as all-in-one files have them: what is one already stays, and the others with it */
+    set = model(to, COUNT(to), NULL);
+    assert_int_equal(sfti_layout_like(NULL, &set, 1, NULL, NULL, NULL, &out, NULL), SFT_OK);
+    assert_ptr_equal(out, set);
+    sft_set_close(out);
+    set = model(from, COUNT(from), NULL);
+    assert_int_equal(sfti_layout_like(NULL, &set, 1, NULL, NULL, NULL, &out, NULL), SFT_OK);
+    assert_int_equal(sft_set_tensor_count(out), COUNT(to));
+    for (size_t k = 0; k < COUNT(others); k++)
+        assert_non_null(sft_set_find(out, sft_span_cstr(others[k].name), NULL));
+    sft_set_close(out);
 }
 
 /* A piece that is missing: an error that names it, and nothing is left open. */
@@ -180,7 +227,8 @@ static void refuses_pieces(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matches_layouts), cmocka_unit_test(leaves_what_fits),
-        cmocka_unit_test(joins_components), cmocka_unit_test(refuses_pieces),
+        cmocka_unit_test(joins_components), cmocka_unit_test(keeps_others),
+        cmocka_unit_test(refuses_pieces),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     while (kept_count > 0) sft_buffer_free(&kept[--kept_count]);

@@ -41,6 +41,24 @@ static void precision_is_what_most_bytes_are(void **state) {
 
 /* ── Quantisation ── */
 
+/* What is not told by names is told by nobody: neither where bits are a guess. */
+static void precision_of_packed_weights(void **state) {
+    static const struct { const char *tensors, *precision; } cases[] = {
+        { "a.weight_packed:U8[64,32] a.weight_scale:U8[64,2]", "fp4" },
+        { "a.qweight:I32[8,64] a.qzeros:I32[1,8] a.scales[1,64] a.g_idx:I32[64]", "int4" },
+        { "a.qweight:I32[8,64] a.qzeros:I32[8] a.scales[64] a.g_idx:I32[64,1]", NULL },
+        { "a.weight:U32[64,8] a.scales[64] a.biases[64]", NULL }, { "a:F16[0]", NULL },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        composed *made = compose(cases[i].tensors);
+        const char *got = made->info.precision, *want = cases[i].precision;
+        if (!got != !want || (got && strcmp(got, want) != 0))
+            fail_msg("%s: %s", cases[i].tensors, got ? got : "(none)");
+        compose_end(made);
+    }
+}
+
 static void quantisation_and_true_parameters(void **state) {
     static const struct { const char *tensors, *id; uint64_t parameters; } cases[] = {
         { "a.weight:U8[2048,1] a.weight.absmax:U8[64] a.weight.quant_map:F32[16] "
@@ -75,6 +93,39 @@ static void quantisation_and_true_parameters(void **state) {
         { "model.embed_tokens.weight:U32[10,16] model.embed_tokens.scales[10,1] "
           "model.embed_tokens.biases[10,1] model.norm.weight[64]", "mlx-8bit", 704 },
         { "a.weight[64,64] a.biases[64,1]", "-", 4160 },
+        /* companions that have other ranks, or are not there */
+        { "a.qweight:I32[8,64] a.qzeros:I32[1,8] a.scales[1,64] a.g_idx:I32[64,1]", "gptq-4bit",
+          4096 },
+        { "a.qweight:I32[8,64] a.qzeros:I32[8] a.scales[1,64] a.g_idx:I32[64,1]", "gptq-4bit",
+          4096 },
+        { "a.qweight:I32[8,64] a.qzeros:I32[1,8] a.scales[64] a.g_idx:I32[64,1]", "gptq-4bit",
+          4096 },
+        { "a.qweight:I32[512] a.qzeros:I32[1,8] a.scales[1,64] a.g_idx:I32[64]", "gptq-4bit",
+          4096 },
+        { "a.qweight:I32[6,64] a.qzeros:I32[1,6] a.scales[1,64] a.g_idx:I32[64]", "gptq-3bit",
+          4096 },
+        { "a.qweight:I32[8,64] a.qzeros:I32[1,8] a.scales[1,64] a.g_idx:I32[0]", "gptq-4bit",
+          4096 },
+        { "a.qweight:I32[64,8] a.qzeros:I32[1,8] a.scales[64]", "awq-4bit", 4096 },
+        { "a.qweight:I32[512] a.qzeros:I32[1,8] a.scales[1,64]", "awq-4bit", 4096 },
+        { "a.qweight:I32[64,8] a.qzeros:I32[1,8] a.scales[1,4]", "awq-4bit", 4096 },
+        { "qweight:I32[64,8] a.qzeros:I32[1,8] a.scales[1,64]", "-", 512 + 8 + 64 },
+        { "a.weight:U32[64,8] a.scales:U8[64,2] a.biases[64,2]", "mlx-4bit", 4096 },
+        { "a.weight:U32[64,16] a.scales:U8[64,2] a.biases[64,2]", "mlx-8bit", 4096 },
+        { "a.weight:U32[64,16] a.scales:U8[64,0] a.biases[64,2]", "mlx-4bit", 8192 },
+        { "a.weight:U32[64,8] a.scales[64] a.biases[64]", "mlx-4bit", 4096 },
+        { "model.embed_tokens.weight:U32[10,16] model.embed_tokens.scales[10,1] "
+          "model.embed_tokens.biases[10,1] model.norm.weight[8,8]", "mlx-8bit", 704 },
+        { "model.embed_tokens.weight:U32[10,16] model.embed_tokens.scales[10,3] "
+          "model.embed_tokens.biases[10,3] model.norm.weight[64]", "mlx-2bit", 2624 },
+        { "a.weight_packed:I32[64,8] a.weight_scale:BF16[64] a.weight_shape:I64[2]",
+          "compressed-tensors", 4096 },
+        { "a.weight_packed:I32[512] a.weight_scale:BF16[64,1] a.weight_shape:I64[2]",
+          "compressed-tensors", 4096 },
+        { "a.weight_packed:I32[64,8] a.weight_scale:BF16[64,2] a.weight_zero_point:I32[8,2] a.wei"
+          "ght_shape:I64[2]",
+          "compressed-tensors", 4096 },
+        { "a.weight_packed:U8[64,32] a.weight_scale:U8[64,2]", "compressed-tensors", 4096 },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -136,6 +187,23 @@ static void sizes_of_language_models(void **state) {
         "model.layers.0.self_attn.k_proj.weight[3000,3000] "
           "model.layers.0.mlp.gate_proj.weight[1,1] model.layers.0.input_layernorm.weight[3000]",
           { 10, 0, 0, 0, 0 } },
+        { "model.layers.{0-9}.self_attn.q_proj.weight[3000] "
+          "model.layers.0.self_attn.k_proj.weight[3000,3000] model.layers.1000000.x[1] "
+          "model.layers.x.y[1] model.layers.0.mlp.gate_proj.weight[1,1] "
+          "model.layers.0.input_layernorm.weight[3000] model.norm.weight[3000] "
+          "model.embed_tokens.weight[100,3000]", { 10, 3000, 0, 0, 100 } },
+        { "model.layers.{0-1}.self_attn.q_proj.weight[1024,1024] "
+          "model.layers.{0-1}.self_attn.k_proj.weight[1024,1024] "
+          "model.layers.0.self_attn.q_norm.weight[1024] model.layers.0.input_layernorm.weight[102"
+          "4] "
+          "model.layers.0.mlp.gate_proj.weight[1,1] model.embed_tokens.weight[100,1024]",
+          { 2, 1024, 0, 0, 100 } },
+        { "model.layers.{0-1}.self_attn.q_proj.weight[1024,1024] "
+          "model.layers.{0-1}.self_attn.k_proj.weight[512,1024] "
+          "model.layers.0.self_attn.rotary_emb.inv_freq[32] model.layers.0.input_layernorm.weight"
+          "[1024] "
+          "model.layers.0.mlp.gate_proj.weight[1,1] model.embed_tokens.weight[100,1024]",
+          { 2, 1024, 16, 8, 100 } },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -154,6 +222,7 @@ static void sizes_of_language_models(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(precision_is_what_most_bytes_are),
+        cmocka_unit_test(precision_of_packed_weights),
         cmocka_unit_test(quantisation_and_true_parameters),
         cmocka_unit_test(packed_shapes_decide_nothing),
         cmocka_unit_test(sizes_of_language_models),

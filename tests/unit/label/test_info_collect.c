@@ -87,6 +87,42 @@ static void training_is_set_once(void **state) {
     done(info);
 }
 
+/* Lists that are one, that are none, and more than is kept of anything. */
+static void no_more_than_is_kept(void **state) {
+    sft_info *info = fresh();
+    sft_span items[2] = { s("a"), s("b") };
+    const sfti_value list = { SFTI_LIST, { "", 0 }, items, 2 }, one = { SFTI_LIST, { "", 0 },
+        items, 1 },
+                     other = { SFTI_LIST, { "", 0 }, items + 1, 1 }, none = { SFTI_LIST, { "", 0 },
+                         NULL, 0 };
+    (void)state;
+    assert_null(sfti_info_add(info, SFT_FACT_TAGS, none, s("x"), 50));
+    assert_non_null(sfti_info_add(info, SFT_FACT_TAGS, list, s("x"), 50));
+    assert_null(sfti_info_add(info, SFT_FACT_TAGS, list, s("x"), 50));
+    assert_non_null(sfti_info_add(info, SFT_FACT_TAGS, one, s("x"), 50));
+    assert_non_null(sfti_info_add(info, SFT_FACT_TAGS, other, s("x"), 50));
+    assert_non_null(sfti_info_add(info, SFT_FACT_TAGS, sfti_text_value(s("a")), s("x"), 50));
+    sfti_info_train(info, TRAIN_TEXT_ENCODER_LR, none);
+    assert_false(info->has_training);
+    sfti_info_train(info, TRAIN_TEXT_ENCODER_LR, list);
+    sfti_info_train(info, TRAIN_TEXT_ENCODER_LR, sfti_number_value(s("1")));
+    assert_int_equal(info->training[TRAIN_TEXT_ENCODER_LR].count, 2);
+    size_t facts = 0, items_kept = 0;
+    for (int i = 0; i < 5000; i++) {
+        sft_span n = sfti_info_text(info, "%d", i);
+        facts += sfti_info_add(info, SFT_FACT_NAME, sfti_text_value(n), s("x"), 50) != NULL;
+        sfti_info_add_item(info, SFT_FACT_LANGUAGE, n, s("x"), 50);
+    }
+    items_kept = info->facts[SFT_FACT_LANGUAGE]->value.count;
+    assert_true(facts > 1 && facts < 5000 && items_kept > 40 && items_kept < 5000);
+    sfti_info_note(info, s(" None "), s("x"));
+    assert_int_equal(info->notes.count, 0);
+    sft_span hex;
+    assert_false(sfti_info_hash(info, s("12345678"), 0, &hex) || sfti_info_hash(info, s("12"), 65,
+                 &hex));
+    done(info);
+}
+
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define SHA "0xAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
@@ -144,7 +180,8 @@ static void memory_runs_out(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(facts_keep_what_is_one), cmocka_unit_test(lists),
-        cmocka_unit_test(training_is_set_once), cmocka_unit_test(claims_are_hashes),
+        cmocka_unit_test(no_more_than_is_kept), cmocka_unit_test(training_is_set_once),
+                         cmocka_unit_test(claims_are_hashes),
         cmocka_unit_test(long_texts), cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,6 +101,77 @@ static void graphs(void **state) {
     SAME(prompt->cfg, "8.0");
 }
 
+/* A graph's first sampler with a text, and what its links lead to. */
+static void odd_graphs(void **state) {
+#define SAMPLER(rest) "{\"1\":{\"inputs\":{\"sampler_name\":\"e\"," rest "}}"
+    static const struct { const char *graph, *positive, *negative, *seed; } rows[] = {
+        { SAMPLER("\"positive\":[\"2\",0],\"negative\":[\"9\",0],\"seed\":\"7\"") ",\"2\":{\"inpu"
+          "ts\":{\"text\":\" a \","
+          "\"text_g\":\"b\"}}}", "a", "", "7" },
+        { SAMPLER("\"positive\":[2,0],\"seed\":true") ",\"2\":{\"inputs\":{\"text\":5,\"text_g\":"
+          "\"b\"}}}", "b", "", "" },
+        { SAMPLER("\"positive\":[\"9\",0]") "}", NULL, NULL, NULL },
+        { SAMPLER("\"positive\":[\"2\",0]") ",\"2\":{\"inputs\":{}}}", NULL, NULL, NULL },
+        { SAMPLER("\"positive\":[\"2\",0]") ",\"2\":7}", NULL, NULL, NULL },
+        { SAMPLER("\"negative\":[\"2\",0]") ",\"2\":{\"inputs\":{\"text\":\"a\"}}}", NULL, NULL,
+          NULL },
+        { "{\"1\":{\"inputs\":{\"positive\":[\"2\",0]}},\"2\":{\"inputs\":{\"text\":\"a\"}}}",
+          NULL, NULL, NULL },
+        { SAMPLER("\"positive\":[\"2\",0],\"negative\":[\"2\",0]") ",\"2\":{\"inputs\":{\"positiv"
+          "e\":[\"3\",0],"
+          "\"negative\":[\"4\",0]}},\"3\":{\"inputs\":{\"text\":\"p\"}},\"4\":{\"inputs\":{\"text"
+          "\":\"n\"}}}", "p", "n", "" },
+        { SAMPLER("\"positive\":[\"2\",0]") ",\"2\":{\"inputs\":{\"text\":\"  \"}}}", NULL, NULL,
+          NULL },
+    };
+    (void)state;
+    for (size_t i = 0; i < SFTI_COUNT(rows); i++) {
+        png p;
+        size_t before = info.prompts.count;
+        char text[1024];
+        png_begin(&p);
+        memcpy(text, "prompt", 7);
+        strcpy(text + 7, rows[i].graph);
+        png_chunk(&p, "tEXt", text, 7 + strlen(rows[i].graph));
+        sfti_info_png_text(&info, whole(&p), s("x"));
+        if (info.prompts.count != before + (rows[i].positive != NULL)) fail_msg("%s",
+            rows[i].graph);
+        if (!rows[i].positive) continue;
+        const sfti_prompt *prompt = info.prompts.last;
+        SAME(prompt->positive, rows[i].positive);
+        SAME(prompt->negative, rows[i].negative);
+        SAME(prompt->seed, rows[i].seed);
+    }
+}
+
+/* No more nodes, steps along links, texts and pictures than there may be. */
+static void large_graphs(void **state) {
+    static char text[1 << 16];
+    png p;
+    (void)state;
+    for (int far = 6; far < 9; far++) { /* links from the sampler to the text */
+        size_t at = (size_t)snprintf(text, sizeof text,
+                     "prompt%c{\"s\":{\"inputs\":{\"sampler_name\":\"e\","
+                                     "\"positive\":[\"1\",0]}}", 0);
+        for (int i = 1; i <= far; i++)
+            at += (size_t)snprintf(text + at, sizeof text - at,
+                   ",\"%d\":{\"inputs\":{\"conditioning\":[\"%d\",0]}}", i, i + 1);
+        at += (size_t)snprintf(text + at, sizeof text - at,
+               ",\"%d\":{\"inputs\":{\"text\":\"a\"}}}", far + 1);
+        size_t before = info.prompts.count;
+        png_begin(&p);
+        png_chunk(&p, "tEXt", text, at);
+        sfti_info_png_text(&info, whole(&p), s("x"));
+        assert_int_equal(info.prompts.count, before + (far < 8));
+    }
+    sft_span picture = s("R0lGODlhAwAFAA==");
+    for (int i = 0; i < 70; i++) sfti_info_preview(&info, picture, s("x"));
+    size_t kept = info.previews.count;
+    sfti_info_preview(&info, picture, s("x"));
+    assert_true(kept > 0 && kept < 70);
+    assert_int_equal(info.previews.count, kept);
+}
+
 static void graphs_that_go_nowhere(void **state) {
     png p;
     (void)state;
@@ -161,6 +232,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(parameters, fresh, done),
         cmocka_unit_test_setup_teardown(graphs, fresh, done),
+        cmocka_unit_test_setup_teardown(odd_graphs, fresh, done),
+        cmocka_unit_test_setup_teardown(large_graphs, fresh, done),
         cmocka_unit_test_setup_teardown(graphs_that_go_nowhere, fresh, done),
         cmocka_unit_test_setup_teardown(cut_anywhere, fresh, done),
         cmocka_unit_test_setup_teardown(packed, fresh, done),

@@ -77,12 +77,12 @@ static sft_code take_field(onnx_walk *w, const sfti_wire_field *field) {
     }
 
     /* The first graph is the model; tensors of other places only with `all`. The name of a node's
-     * constant is that of its output, for the tensor has none. */
+     * constant is that of its output, for the tensor has none, or one that others have, too. */
     if ((frame->kind == ONNX_GRAPH && number == GRAPH_INITIALIZER)
         || (attribute && (number == ATTRIBUTE_TENSOR || number == ATTRIBUTE_TENSORS))) {
-        bool outer = w->depth == 2 && w->frames[1].kind == ONNX_GRAPH;
+        bool outer = w->depth == 2 && frame->kind == ONNX_GRAPH;
         sft_span name = { NULL, 0 };
-        size_t d = outer ? 0 : w->depth;
+        size_t d = attribute ? w->depth : 0;
         while (d > 0 && w->frames[d - 1].kind != ONNX_NODE) d--;
         if (d > 0) name = w->frames[d - 1].output;
         if (outer || w->all) return sfti_onnx_tensor(w->im, &w->wire, field, name);

@@ -126,7 +126,7 @@ static void put_escaped(sft_buffer *out, sft_span path, bool *fine) {
     for (size_t i = 0; i < path.len; i++) {
         unsigned char c = (unsigned char)path.data[i];
         bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-                  || (c && strchr("/-_.~", c));
+                  || strchr("/-_.~", c);
         char shown[3] = { '%', digits[c >> 4], digits[c & 15] };
         *fine &= plain ? sfti_buffer_put(out, path.data + i, 1) : sfti_buffer_put(out, shown, 3);
     }

@@ -83,7 +83,7 @@ static size_t shards_from(const cli_inputs *inputs, size_t i, bool *taken,
 
 /* ── Components ── */
 
-typedef bool (*folder_is)(const cli_inputs *inputs, sft_span folder, sfti_arena *arena);
+typedef bool (*folder_is)(const cli_inputs *inputs, sft_span folder);
 
 /* What a folder is. The answer for the folder asked before is kept. */
 typedef struct folder_memory {
@@ -92,23 +92,23 @@ typedef struct folder_memory {
 } folder_memory;
 
 static bool remembered(folder_memory *memory, const cli_inputs *inputs, sft_span folder,
-                       sfti_arena *arena, folder_is is) {
+                       folder_is is) {
     if (!memory->known || !sft_span_equal(memory->folder, folder))
-        *memory = (folder_memory){ folder, true, is(inputs, folder, arena) };
+        *memory = (folder_memory){ folder, true, is(inputs, folder) };
     return memory->yes;
 }
 
 /* The folder that an input is a part of; false if it is none's. */
 typedef bool (*folder_of)(const cli_inputs *inputs, const cli_input *input, folder_memory *memory,
-                          sfti_arena *arena, sft_span *out);
+                          sft_span *out);
 
 /* That of the pipeline that an input is a component of. */
 static bool pipeline_of(const cli_inputs *inputs, const cli_input *input, folder_memory *memory,
-                        sfti_arena *arena, sft_span *out) {
+                        sft_span *out) {
     sft_span folder = cli_folder_of(input->path);
     if (folder.len == 0 || !cli_input_is_path(input)) return false;
     *out = sfti_path_above(folder);
-    return remembered(memory, inputs, *out, arena, cli_is_pipeline);
+    return remembered(memory, inputs, *out, cli_is_pipeline);
 }
 
 /* ── Shards of datasets ── */
@@ -116,7 +116,7 @@ static bool pipeline_of(const cli_inputs *inputs, const cli_input *input, folder
 /* The folder of the dataset whose shard an input is, or was to be: what lies in a job's folder
  * belongs to no dataset yet, and to nobody else. */
 static bool dataset_of(const cli_inputs *inputs, const cli_input *input, folder_memory *memory,
-                       sfti_arena *arena, sft_span *out) {
+                       sft_span *out) {
     static const char job[] = "_job-", shard[] = "part-[0-9]*-[0-9]*-*.safetensors";
     sft_span folder = cli_folder_of(input->path);
     if (input->kind != CLI_FILE) return false;
@@ -124,7 +124,7 @@ static bool dataset_of(const cli_inputs *inputs, const cli_input *input, folder_
     if (strncmp(sfti_path_name(folder).data, job, sizeof job - 1) == 0)
         folder = sfti_path_above(folder);
     *out = folder;
-    return remembered(memory, inputs, folder, arena, cli_is_dataset);
+    return remembered(memory, inputs, folder, cli_is_dataset);
 }
 
 /* ── Models ── */
@@ -154,7 +154,7 @@ static cli_model *add_folder(cli_models *models, const cli_inputs *inputs, size_
     for (size_t k = i; k < inputs->count; k++) {
         const cli_input *input = inputs->items[k];
         if (strncmp(input->path, folder.data, folder.len) != 0) break;
-        if (taken[k] || !of(inputs, input, &memory, &models->arena, &other)) continue;
+        if (taken[k] || !of(inputs, input, &memory, &other)) continue;
         if (!sft_span_equal(other, folder)) continue;
         taken[k] = true;
         list[n++] = input;
@@ -175,11 +175,11 @@ bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found) 
     for (size_t i = 0; i < inputs->count; i++) {
         const cli_input *input = inputs->items[i];
         if (taken[i]) continue;
-        bool pipeline = found && pipeline_of(inputs, input, &memory, &models->arena, &folder);
+        bool pipeline = found && pipeline_of(inputs, input, &memory, &folder);
         bool shard = !pipeline && found
-                  && dataset_of(inputs, input, &datasets, &models->arena, &folder);
+                  && dataset_of(inputs, input, &datasets, &folder);
         bool empty = input->kind == CLI_EMPTY /* its path is the folder */
-                  && cli_is_dataset(inputs, sft_span_cstr(input->path), &models->arena);
+                  && cli_is_dataset(inputs, sft_span_cstr(input->path));
         size_t count = pipeline || shard || !found ? 0 : shards_from(inputs, i, taken, list);
         cli_model *model = pipeline || shard
                              ? add_folder(models, inputs, i, taken, folder,

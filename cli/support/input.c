@@ -15,6 +15,7 @@
 #include "support/words.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct found {
@@ -200,27 +201,29 @@ bool cli_was_listed(const cli_inputs *inputs, sft_span folder) {
     return listed_folder(inputs, folder) != NULL;
 }
 
-static bool folder_has(const cli_inputs *inputs, sft_span folder, const char *name,
-                       sfti_arena *arena) {
+static bool folder_has(const cli_inputs *inputs, sft_span folder, const char *name) {
     os_info info;
-    char *path = cli_join_path(arena, folder, name);
-    return path && !sfti_files_claim(inputs->files, path, NULL)
+    char path[4096], joint[2] = { sfti_path_joint(folder), '\0' };
+    if (folder.len + strlen(name) + 2 > sizeof path) return false;
+    snprintf(path, sizeof path, "%.*s%s%s", (int)folder.len, folder.len ? folder.data : "", joint,
+             name);
+    return !sfti_files_claim(inputs->files, path, NULL)
         && sfti_os_info_path(path, true, &info) == 0 && info.kind == OS_FILE;
 }
 
-bool cli_is_pipeline(const cli_inputs *inputs, sft_span folder, sfti_arena *arena) {
+bool cli_is_pipeline(const cli_inputs *inputs, sft_span folder) {
     const cli_listed *listed = listed_folder(inputs, folder);
-    return listed ? listed->is_pipeline : folder_has(inputs, folder, PIPELINE_FILE, arena);
+    return listed ? listed->is_pipeline : folder_has(inputs, folder, PIPELINE_FILE);
 }
 
-bool cli_is_dataset(const cli_inputs *inputs, sft_span folder, sfti_arena *arena) {
+bool cli_is_dataset(const cli_inputs *inputs, sft_span folder) {
     bool listed = cli_was_listed(inputs, folder);
-    return !listed && folder_has(inputs, folder, DATASET_FILE, arena);
+    return !listed && folder_has(inputs, folder, DATASET_FILE);
 }
 
 static bool is_entered(walk *w) {
     if (w->depth != CLI_WITH_PARTS) return w->depth == CLI_ALL_LEVELS;
-    return !w->now->parent && cli_is_pipeline(w->out, sft_span_cstr(w->now->path), w->arena);
+    return !w->now->parent && cli_is_pipeline(w->out, sft_span_cstr(w->now->path));
 }
 
 /* ── Remote folders ── */

@@ -90,9 +90,9 @@ sft_code cli_not_one(size_t count, sft_error *err);
 
 /* Whether the folder (without a slash at its end; empty: here) is a pipeline's. Of one that is
  * remote: as it was listed; what was not is none. */
-bool cli_is_pipeline(const cli_inputs *inputs, sft_span folder, sfti_arena *arena);
+bool cli_is_pipeline(const cli_inputs *inputs, sft_span folder);
 /* The same of a dataset, which is never remote. */
-bool cli_is_dataset(const cli_inputs *inputs, sft_span folder, sfti_arena *arena);
+bool cli_is_dataset(const cli_inputs *inputs, sft_span folder);
 /* Whether a remote path is taken for a folder's. */
 bool cli_is_folder_url(const char *name);
 /* Whether a remote folder was listed. */

@@ -393,8 +393,8 @@ static void choose_name(dup_run *run, dup_place *places, const uint32_t *names, 
         uint32_t *one = &best[place->is_link];
         place->again = true;
         if (*one == UINT32_MAX
-            || (dup_keeps(run->c, inputs->items[names[i]]->path, &run->arena)
-                && !dup_keeps(run->c, inputs->items[*one]->path, &run->arena)))
+            || (dup_keeps(run->c, inputs->items[names[i]]->path)
+                && !dup_keeps(run->c, inputs->items[*one]->path)))
             *one = names[i];
     }
     uint32_t stands = best[best[0] == UINT32_MAX];

@@ -14,7 +14,7 @@ static inline bool dup_ends(const cli_settings *set) {
  * SFT_BAD_ARGUMENT: they do not; another code is about that folder. */
 sft_code dup_end_check(cli *c, sfti_arena *arena, sft_error *err);
 /* Whether the path, not what it leads to, lies in the folder of --keep. */
-bool dup_keeps(const cli *c, const char *path, sfti_arena *arena);
+bool dup_keeps(const cli *c, const char *path);
 
 typedef struct dup_path {
     const char *path;

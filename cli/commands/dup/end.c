@@ -77,17 +77,20 @@ static bool look_at(cli *c, const dup_path *from, sfti_arena *arena, dup_one *on
     return fine;
 }
 
-bool dup_keeps(const cli *c, const char *path, sfti_arena *arena) {
+bool dup_keeps(const cli *c, const char *path) {
     const char *kept = c->set.keep_which;
-    int error;
+    char folder[4096], real[4096];
     sft_span rest;
     if (!path || !kept || sfti_root_len(kept) == 0) return false;
-    const char *whole = cli_absolute(arena, path, &error);
-    return whole && sfti_path_below(sft_span_cstr(whole), sft_span_cstr(kept), &rest);
+    if (!sfti_folder_copy(path, folder, sizeof folder)
+        || sfti_os_real_path(folder, real, sizeof real))
+        return false;
+    return strcmp(real, kept) == 0
+           || sfti_path_below(sft_span_cstr(real), sft_span_cstr(kept), &rest);
 }
 
 /* Whether a is rather kept than b. */
-static bool is_better(cli *c, const dup_one *a, const dup_one *b, sfti_arena *arena) {
+static bool is_better(const cli *c, const dup_one *a, const dup_one *b) {
     const char *which = c->set.keep_which ? c->set.keep_which : "described";
     size_t x = strlen(a->unit.path), y = strlen(b->unit.path);
     if (!c->set.keep_which && !a->link != !b->link) return a->link != NULL;
@@ -97,8 +100,8 @@ static bool is_better(cli *c, const dup_one *a, const dup_one *b, sfti_arena *ar
         return a->info.mtime_ns > b->info.mtime_ns;
     if (strcmp(which, "described") == 0 && a->unit.count != b->unit.count)
         return a->unit.count > b->unit.count;
-    bool one = dup_keeps(c, a->unit.path, arena) || dup_keeps(c, a->link, arena);
-    if (one != (dup_keeps(c, b->unit.path, arena) || dup_keeps(c, b->link, arena))) return one;
+    bool one = dup_keeps(c, a->unit.path) || dup_keeps(c, a->link);
+    if (one != (dup_keeps(c, b->unit.path) || dup_keeps(c, b->link))) return one;
     return x < y;
 }
 
@@ -191,10 +194,15 @@ static sft_code merge_companions(dup_end_run *run, cli_unit *out, sft_error *err
     moves.items = sfti_arena_array(run->arena, goes->count, sizeof *moves.items);
     if (!out->items || !moves.items) return sfti_fail_memory(err, goes->count);
     for (size_t i = 0; i < goes->count; i++) {
-        char *to = goes->items[i].is_model ? NULL : name_beside(run, &goes->items[i]);
-        if (!goes->items[i].is_model && !to) return sfti_fail_memory(err, 1);
-        const char *from = to ? cli_absolute(run->arena, goes->items[i].path, &error) : NULL;
-        to = from ? cli_absolute(run->arena, to, &error) : NULL;
+        const char *path = goes->items[i].path, *from = NULL, *to = NULL;
+        if (!goes->items[i].is_model) {
+            to = name_beside(run, &goes->items[i]);
+            from = to ? cli_absolute(run->arena, path, &error) : NULL;
+            to = from ? cli_absolute(run->arena, to, &error) : NULL;
+            if (!to) run->blame = path;
+            if (!to && error) return sfti_io_fail(err, SFT_IO_OPEN, error, "find the folder");
+            if (!to) return sfti_fail_memory(err, strlen(path));
+        }
         if (to && sfti_os_info_path(to, false, &there) == ENOENT) {
             moves.items[moves.count++] = (cli_move){ .from = from, .to = to };
             continue;
@@ -332,7 +340,7 @@ bool dup_end(cli *c, const dup_path *paths, size_t count, bool same_file, sfti_a
     if (!all) return false;
     for (size_t i = 0; i < count; i++) {
         if (!look_at(c, &paths[i], arena, &all[i])) return false;
-        if (all[i].usable && (best == count || is_better(c, &all[i], &all[best], arena))) best = i;
+        if (all[i].usable && (best == count || is_better(c, &all[i], &all[best]))) best = i;
     }
     if (w && best < count) sfti_json_put_cstr(w, "stays", paths[best].path);
     if (w) sfti_json_put_open(w, "ended", '[');

@@ -79,21 +79,23 @@ static bool stays_below(mv_run *run, const char *folder, const char *path) {
         }
         copy[at] = '/';
     }
+    run->out_of_memory |= !copy;
     return copy != NULL;
 }
 
-/* name: what the model is called where no fact says. */
+/* name: what the model is called where no fact says. NULL: told, or run->out_of_memory. */
 static const char *target_of(mv_run *run, const cli_unit *unit, sft_span name, bool is_found,
                              const sft_node *root) {
     char *stem = sfti_arena_copy(&run->plan.arena, name.data, name.len);
-    if (!stem) return NULL;
-    if (run->target && run->into)
-        return cli_join_path(&run->plan.arena, sft_span_cstr(run->target), stem);
-    if (run->target) return run->target;
+    const char *there = !stem || !run->target ? NULL : !run->into ? run->target
+                      : cli_join_path(&run->plan.arena, sft_span_cstr(run->target), stem);
+    run->out_of_memory |= !stem || (run->target && !there);
+    if (!stem || run->target) return there;
     const char *unknown = run->c->set.unknown ? run->c->set.unknown : "unknown";
     const char *base = base_of(run, unit->path, is_found);
     char *path = base ? mv_pattern_path(run->c, &run->pattern, root, name, unknown,
                                         &run->plan.arena) : NULL;
+    run->out_of_memory |= !path;
     char *whole = path ? below(run, base, path) : NULL;
     char *folder = whole ? below(run, base, "") : NULL;
     if (!folder) return NULL;
@@ -193,6 +195,7 @@ static void each_model(void *ctx, cli_model *model) {
     }
     sft_span above = sfti_path_above(sft_span_cstr(unit.path));
     const char *folder = sfti_arena_copy(&run->plan.arena, above.data, above.len);
+    run->out_of_memory |= !folder;
     sft_span name = unit.is_folder ? cli_name_of(unit.path) : unit.stem;
     const char *to = target_of(run, &unit, name, is_found, root), *to_folder = NULL;
     bool may_fill = is_found && !unit.is_folder && run->c->set.place && above.len > 0;

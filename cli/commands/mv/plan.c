@@ -42,7 +42,7 @@ typedef struct taken {
     cli_move **moves; /* of the targets */
     uint32_t count, most;
     sfti_names by_target, by_origin;
-    int error; /* of the system, which does not say whether the last place is free; or 0 */
+    int error; /* of the system, which does not say whether the last place is free, or ENOMEM */
 } taken;
 
 static sft_span target_at(const void *ctx, uint32_t entry) {
@@ -53,9 +53,10 @@ static sft_span origin_at(const void *ctx, uint32_t entry) {
     return sft_span_cstr(((const taken *)ctx)->moves[entry]->from);
 }
 
-static sft_span folded_path(sfti_arena *arena, const char *path) {
+static sft_span folded_path(taken *all, const char *path) {
     size_t len = strlen(path);
-    char *copy = sfti_arena_copy(arena, path, len);
+    char *copy = sfti_arena_copy(&all->plan->arena, path, len);
+    if (!copy) all->error = ENOMEM;
     for (size_t i = 0; copy && i < len; i++) copy[i] = cli_lower(copy[i]);
     return (sft_span){ copy, len };
 }
@@ -107,15 +108,14 @@ static bool is_free(taken *all, const cli_move *move, sft_span folded, const cha
  * move of this one's; what it takes elsewhere stays for this one. */
 static bool take_all(taken *all, cli_moves *moves, const cli_move **in_the_way,
                      const char **why) {
-    sfti_arena *arena = &all->plan->arena;
     size_t kept = 0;
     for (size_t i = 0; i < moves->count; i++) {
         *in_the_way = &moves->items[i];
-        sft_span folded = folded_path(arena, moves->items[i].to);
+        sft_span folded = folded_path(all, moves->items[i].to);
         if (!folded.data || !is_free(all, &moves->items[i], folded, why)) return false;
     }
     for (size_t i = 0; i < moves->count && all->count < all->most; i++) {
-        sft_span folded = folded_path(arena, moves->items[i].to);
+        sft_span folded = folded_path(all, moves->items[i].to);
         if (!folded.data) return false;
         if (sfti_names_find(&all->by_target, folded) != SFTI_NO_NAME) continue;
         uint32_t other = sfti_names_find(&all->by_origin, sft_span_cstr(moves->items[i].from));
@@ -137,7 +137,7 @@ static bool take_all(taken *all, cli_moves *moves, const cli_move **in_the_way,
 /* What stays where it is takes its own places, and moves nothing there. */
 static sft_code take_own(taken *all, cli_moves *moves, sft_error *err) {
     for (size_t i = 0; i < moves->count && all->count < all->most; i++) {
-        sft_span folded = folded_path(&all->plan->arena, moves->items[i].to);
+        sft_span folded = folded_path(all, moves->items[i].to);
         if (!folded.data) return sfti_fail_memory(err, 1);
         if (sfti_names_find(&all->by_target, folded) != SFTI_NO_NAME) continue;
         all->targets[all->count] = folded;
@@ -149,16 +149,17 @@ static sft_code take_own(taken *all, cli_moves *moves, sft_error *err) {
 }
 
 static bool index_stays(void *ctx, const char *index) {
-    const taken *all = ctx;
+    taken *all = ctx;
     int error;
     const char *path = cli_absolute(&all->plan->arena, index, &error);
+    if (!path && !error) all->error = ENOMEM;
     return !path || sfti_names_find(&all->by_origin, sft_span_cstr(path)) == SFTI_NO_NAME;
 }
 
 /* Sidecars that a model which does not move has as well (NAME.ckpt beside NAME.safetensors) are
  * copied, and so are shards that an index which stays names: nobody loses them. False when out of
  * memory. */
-static bool keep_shared(const taken *all, mv_unit *unit) {
+static bool keep_shared(taken *all, mv_unit *unit) {
     cli_moves *moves = &unit->moves;
     char path[REAL_SIZE];
     os_info info;
@@ -171,7 +172,9 @@ static bool keep_shared(const taken *all, mv_unit *unit) {
         shared = len > 0 && (size_t)len < sizeof path && !sfti_os_info_path(path, true, &info)
               && sfti_names_find(&all->by_origin, sft_span_cstr(path)) == SFTI_NO_NAME;
     }
-    if (!cli_unit_find_shared(all->plan->c, &unit->unit, index_stays, (void *)all)) return false;
+    all->error = 0;
+    if (!cli_unit_find_shared(all->plan->c, &unit->unit, index_stays, all) || all->error)
+        return false;
     /* Moves are those of the items, in their order, without some. */
     for (size_t i = 0, k = 0; i < moves->count && k < unit->unit.count; k++) {
         const cli_companion *item = &unit->unit.items[k];
@@ -378,6 +381,7 @@ static sft_code find_place(taken *all, mv_unit *unit, size_t *refused, const cha
         fits = take_all(all, &unit->moves, &in_the_way, &why);
     }
     if (fits) return SFT_OK;
+    if (all->error == ENOMEM) return sfti_fail_memory(err, 1);
     if (all->error) (void)sfti_io_fail(err, SFT_IO_PUBLISH, all->error, "look for it");
     else (void)sfti_fail(err, SFT_EXISTS, "%s: %s is to go there", why, unit->unit.path);
     bool may_number = !all->error && !plan->c->set.number && why != too_long && why != inside;

@@ -106,6 +106,7 @@ typedef struct repair_model {
     const char *index;  /* of the input; NULL: there is none */
     const char *folder; /* of the input, with its slash */
     const char **names; /* of the files, beneath folder */
+    const char **paths;
     sft_repair **repairs;
     size_t count;
     repair_list tensors, claims;
@@ -126,11 +127,7 @@ bool cli_repairs_set(const char *operand) {
 
 /* ── Which files ── */
 
-/* Where file i is, and where it goes; NULL when out of memory. */
-static char *input_path(const repair_model *m, size_t i) {
-    return cli_join_path(m->arena, sft_span_cstr(m->folder), m->names[i]);
-}
-
+/* Where file i goes; NULL when out of memory. */
 static char *output_path(const repair_model *m, size_t i) {
     return cli_join_path(m->arena, sft_span_cstr(m->c->set.output), m->names[i]);
 }
@@ -250,11 +247,13 @@ static sft_code open_files(repair_model *m, sft_error *err) {
     sft_open_options options = m->c->open;
     options.beneath = m->index ? m->folder : NULL;
     m->repairs = sfti_arena_array(m->arena, m->count, sizeof(sft_repair *));
-    if (!m->repairs) return model_memory(err);
-    if (m->count > 0) memset(m->repairs, 0, m->count * sizeof(sft_repair *));
+    if (m->repairs && m->count > 0) memset(m->repairs, 0, m->count * sizeof(sft_repair *));
+    m->paths = sfti_arena_array(m->arena, m->count, sizeof *m->paths);
+    if (!m->repairs || !m->paths) return model_memory(err);
     for (size_t i = 0; i < m->count; i++) {
-        *m->path = input_path(m, i);
-        if (!*m->path) return model_memory(err);
+        m->paths[i] = cli_join_path(m->arena, sft_span_cstr(m->folder), m->names[i]);
+        if (!m->paths[i]) return model_memory(err);
+        *m->path = m->paths[i];
         sft_code code = sft_repair_open(*m->path, &options, &m->repairs[i], err);
         if (code == SFT_NOT_FOUND) sfti_hint(err, SFT_HINT_DOWNLOAD_SHARD);
         if (code) return code;
@@ -411,11 +410,11 @@ static void tell_index_fixes(repair_model *m) {
 
 static sft_code write_file(repair_model *m, size_t i, const sft_job *job, cli_progress *progress,
                            sft_error *err) {
-    const char *old = input_path(m, i);
+    const char *old = m->paths[i];
     char *path = output_path(m, i);
     sft_path_options options;
     sft_sink sink;
-    if (!old || !path) return model_memory(err);
+    if (!path) return model_memory(err);
     *m->path = path;
     sft_code code = cli_fresh_folders(&m->fresh, m->c->set.output, m->names[i], err);
     if (!code) code = cli_fresh_options(&m->fresh, old, &options, err);
@@ -488,15 +487,15 @@ static sft_code write_index(repair_model *m, sft_error *err) {
         memcpy(name + stem, ".safetensors.index.json", 24);
         path = cli_join_path(m->arena, folder, name);
     }
-    const char *old = m->index ? m->index : input_path(m, 0);
+    const char *old = m->index ? m->index : m->paths[0];
     sft_path_options options;
-    if (!path || !old) return model_memory(err);
+    if (!path) return model_memory(err);
     *m->path = path;
     sft_code code = cli_fresh_options(&m->fresh, old, &options, err);
     if (code) return code;
     bool is_new = !m->index || m->c->set.output;
     for (size_t i = 0; is_new && i < m->count; i++)
-        sfti_mode_common(&options.mode, cli_output_mode_of(input_path(m, i)));
+        sfti_mode_common(&options.mode, cli_output_mode_of(m->paths[i]));
     code = m->index ? correct_index(m, path, &options, err)
                     : write_new_index(m, path, &options, err);
     if (code != SFT_EXISTS) cli_fresh_written(&m->fresh, path);
@@ -528,10 +527,7 @@ static void put_model_fixes(void *ctx, sfti_json_writer *w) {
     repair_model *m = ctx;
     m->w = w;
     sfti_json_put_open(w, "fixes", '[');
-    for (size_t i = 0; i < m->count; i++) {
-        const char *path = input_path(m, i);
-        if (path) cli_put_fixes(w, path, m->repairs[i]);
-    }
+    for (size_t i = 0; i < m->count; i++) cli_put_fixes(w, m->paths[i], m->repairs[i]);
     tell_index_fixes(m);
     sfti_json_close(w, ']');
     m->w = NULL;
@@ -546,10 +542,8 @@ static sft_code say_model(repair_model *m, const char *operand, sft_error *err) 
         files[i] = cli_repaired_file(path, m->repairs[i]);
         m->c->dropped |= sfti_repair_dropped(m->repairs[i]);
     }
-    for (size_t i = 0; !cli_is_json(m->c) && i < m->count; i++) {
-        const char *path = input_path(m, i);
-        if (path) m->fixes += cli_print_fixes(m->c, path, m->repairs[i]);
-    }
+    for (size_t i = 0; !cli_is_json(m->c) && i < m->count; i++)
+        m->fixes += cli_print_fixes(m->c, m->paths[i], m->repairs[i]);
     if (!cli_is_json(m->c)) tell_index_fixes(m);
     if (!cli_is_json(m->c) && m->fixes == 0)
         cli_path(&m->c->out, m->index ? m->index : m->folder, ": nothing to repair\n");

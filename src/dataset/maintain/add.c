@@ -151,8 +151,8 @@ static sft_code add_files(addition *a) {
     uint64_t next = 0;
     a->count = sft_dataset_shard_count(a->to.dataset);
     add_file *all = sfti_arena_array(&a->to.arena, a->count, sizeof *all);
-    a->files = sfti_arena_array(&a->to.arena, a->count, sizeof *all);
-    if (!all || !a->files) return sfti_fail_memory(a->err, a->count * sizeof *all);
+    add_file *files = sfti_arena_array(&a->to.arena, a->count, sizeof *files);
+    if (!all || !files) return sfti_fail_memory(a->err, a->count * sizeof *all);
     for (size_t i = 0; i < a->count; i++)
         all[i] = (add_file){ .shard = sft_dataset_shard_at(a->to.dataset, i) };
     const bool writes = !a->how.dry_run;
@@ -179,7 +179,8 @@ static sft_code add_files(addition *a) {
     const uint32_t *order =
         code ? NULL : sfti_arena_sorted(&a->to.arena, a->count, files_order, all);
     if (!code && !order) code = sfti_fail_memory(a->err, a->count * sizeof *order);
-    for (size_t i = 0; i < a->count; i++) a->files[i] = all[order ? order[i] : i];
+    for (size_t i = 0; i < a->count; i++) files[i] = all[order ? order[i] : i];
+    a->files = files;
     return code;
 }
 

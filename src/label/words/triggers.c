@@ -164,8 +164,8 @@ static int compare_rows(const void *ctx, uint32_t a, uint32_t b) {
 
 static void list_tag(sfti_tags *tags, const sfti_tag_row *row) {
     sft_info *info = tags->info;
-    char *buffer = row->text.len > 4 * SFTI_WORD_MOST ? NULL : sfti_arena_take(&info->arena,
-                                                                          row->text.len + 1);
+    char *buffer = row->text.len > 4 * SFTI_WORD_MOST ? NULL
+                                                      : sfti_info_take(info, row->text.len + 1);
     bool changed = false;
     if (!buffer) return;
     sft_span text = without_chunks(row->text, buffer, &changed);

@@ -508,13 +508,102 @@ static void test_killed(void **state) {
     print_message("%d of %d kills tore the file\n", torn, KILLS);
 }
 
+/* ── What a name leads to ── */
+
+#define HEX40 "0123456789abcdef0123456789abcdef01234567"
+
+static void test_leads_to(void **state) {
+    static const struct {
+        const char *folder, *name; /* of what the link leads to; name NULL: nothing is there */
+        const char *words;
+        bool is_blob; /* of a Hugging Face cache, as the hint says */
+    } rows[] = {
+        { "blobs", HEX40, "/blobs/" HEX40, true },
+        { "blobs", HEX40 "89abcdef0123456789abcdef", "/blobs/" HEX40, true },
+        { "blobs", HEX40 "8", "/blobs/" HEX40 "8", false },
+        { "blobs", "g123456789abcdef0123456789abcdef01234567", "/blobs/g", false },
+        { "blob", HEX40, "/blob/" HEX40, false },
+        { "blobs", NULL, "a symbolic link to what cannot be reached", false },
+    };
+    sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
+    sft_edit *edit;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[300];
+        sft_error err = SFT_ERROR_INIT;
+        assert_int_equal(mkdir(temp_path(rows[i].folder), 0700), 0);
+        (void)snprintf(path, sizeof path, "%s/%s", rows[i].folder,
+                       rows[i].name ? rows[i].name : "none");
+        put_file("{" A_B "}", 8);
+        if (rows[i].name) assert_int_equal(rename(temp_path(FILE_NAME), temp_path(path)), 0);
+        else (void)unlink(temp_path(FILE_NAME));
+        assert_int_equal(symlink(path, temp_path(FILE_NAME)), 0);
+        options.link = SFT_LINK_REFUSE;
+        assert_int_equal(sft_edit_open(temp_path(FILE_NAME), &options, &edit, &err), SFT_IS_LINK);
+        if (!strstr(err.message, rows[i].words)) fail_msg("row %zu: %s", i, err.message);
+        assert_int_equal(err.hint == SFT_HINT_HUB_CACHE, rows[i].is_blob);
+        options.link = SFT_LINK_FOLLOW;
+        sft_code code = sft_edit_open(temp_path(FILE_NAME), &options, &edit, &err);
+        assert_int_equal(code, rows[i].name ? SFT_OK : SFT_NOT_FOUND);
+        sft_edit_close(edit);
+        (void)unlink(temp_path(path));
+        (void)unlink(temp_path(FILE_NAME));
+        assert_int_equal(rmdir(temp_path(rows[i].folder)), 0);
+    }
+    sft_error err = SFT_ERROR_INIT;
+    assert_int_equal(mkdir(temp_path("folder"), 0700), 0);
+    assert_int_equal(sft_edit_open(temp_path("folder"), NULL, &edit, &err), SFT_IO_NOT_FILE);
+    assert_non_null(strstr(err.message, "found a folder"));
+    assert_int_equal(mkfifo(temp_path("pipe"), 0600), 0);
+    assert_int_equal(sft_edit_open(temp_path("pipe"), NULL, &edit, &err), SFT_IO_NOT_FILE);
+    assert_non_null(strstr(err.message, "found a pipe or device"));
+    /* A link that is replaced leaves a file of several names alone; an edit of it does not. */
+    put_file("{" A_B "}", 8);
+    assert_int_equal(link(temp_path(FILE_NAME), temp_path("second")), 0);
+    assert_int_equal(symlink(FILE_NAME, temp_path("link")), 0);
+    edit = open_edit(NULL);
+    assert_int_equal(set(edit, "k", "v"), SFT_OK);
+    assert_int_equal(finish(edit, NULL), SFT_HARD_LINKS);
+    assert_int_equal(sft_edit_open(temp_path("link"), NULL, &edit, &err), SFT_OK);
+    assert_int_equal(set(edit, "k", "v"), SFT_OK);
+    assert_int_equal(finish(edit, NULL), SFT_OK);
+    struct stat st;
+    assert_int_equal(lstat(temp_path("link"), &st), 0);
+    assert_true(S_ISREG(st.st_mode));
+    assert_int_equal(stat(temp_path("second"), &st), 0);
+    assert_int_equal(st.st_nlink, 2);
+}
+
+/* Room and limits that no header has: what fits is written without them. */
+static void test_extremes(void **state) {
+    sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
+    (void)state;
+    options.open = &open;
+    for (int row = 0; row < 4; row++) {
+        sft_edit_report report;
+        put_file("{" A_B "}", 8);
+        options.spare = row == 1 ? UINT64_MAX : row == 2 ? (uint64_t)1 << 31 : 0;
+        open.max_header_bytes = row == 3 ? UINT64_MAX : 0;
+        sft_edit *edit = open_edit(&options);
+        assert_int_equal(set(edit, "key", "value"), SFT_OK);
+        assert_int_equal(finish(edit, &report), SFT_OK);
+        sft_file *file = NULL;
+        assert_int_equal(sft_open(temp_path(FILE_NAME), NULL, &file, NULL), SFT_OK);
+        assert_int_equal(sft_file_metadata_count(file), 1);
+        assert_true(sft_file_data_offset(file) < 3 * 4096 + 512);
+        sft_close(file);
+    }
+}
+
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, temp_dir_make, temp_dir_remove)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_DIR(test_odd),        IN_DIR(test_random),       IN_DIR(test_large_metadata),
         IN_DIR(test_header_cap), IN_DIR(test_read_only),    IN_DIR(test_other_device),
-        IN_DIR(test_editors),    IN_DIR(test_killed),
+        IN_DIR(test_editors),    IN_DIR(test_killed),       IN_DIR(test_leads_to),
+        IN_DIR(test_extremes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

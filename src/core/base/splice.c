@@ -60,6 +60,14 @@ uint64_t sfti_cuts_length(const sfti_cuts *cuts, size_t text_len) {
     return len;
 }
 
+bool sfti_cuts_differ(const sfti_cuts *cuts, const char *text) {
+    for (const sfti_cut *cut = cuts->first; cut; cut = cut->next) {
+        sft_span old = { text + cut->begin, cut->end - cut->begin };
+        if (!sft_span_equal(old, cut->text)) return true;
+    }
+    return false;
+}
+
 void sfti_cuts_apply(const sfti_cuts *cuts, sft_span text, char *out) {
     size_t at = 0;
     for (const sfti_cut *cut = cuts->first; cut; cut = cut->next) {

@@ -31,6 +31,8 @@ typedef struct sfti_cuts {
 bool sfti_cuts_put(sfti_cuts *cuts, size_t begin, size_t end, sft_span text);
 /* Length of text once it is cut. */
 uint64_t sfti_cuts_length(const sfti_cuts *cuts, size_t text_len);
+/* Whether that text is another one. */
+bool sfti_cuts_differ(const sfti_cuts *cuts, const char *text);
 /* Write that text to out. */
 void sfti_cuts_apply(const sfti_cuts *cuts, sft_span text, char *out);
 

@@ -191,7 +191,7 @@ static sft_code edit_run(index_edit *e, const char *path, const char *to,
     e->cuts.arena = &e->index.arena;
     code = edit_tables(e);
     if (!code) code = edit_index_text(e);
-    bool any = !code && e->cuts.first != NULL;
+    bool any = !code && sfti_cuts_differ(&e->cuts, e->index.text.data);
     if (changed) *changed = any;
     if (code || e->changes.dry_run || (!any && !to)) return code;
     sft_path_options own = *options;

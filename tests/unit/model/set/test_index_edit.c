@@ -127,7 +127,8 @@ static void test_rows(void **state) {
 static void test_modes(void **state) {
     static const struct {
         int from, there, wanted; /* there 0: nothing */
-    } modes[] = { { 0644, 0, 0644 }, { 0600, 0, 0600 }, { 0644, 0600, 0600 }, { 0600, 0644, 0600 } };
+    } modes[] = { { 0644, 0, 0644 }, { 0600, 0, 0600 }, { 0644, 0600, 0600 },
+                  { 0600, 0644, 0600 } };
     const sft_pair pair = { sft_span_cstr("k"), sft_span_cstr("v") };
     sft_index_changes c = SFT_INDEX_CHANGES_INIT;
     (void)state;

@@ -184,6 +184,21 @@ static void sets(void **state) {
                              &options, NULL, &err), rows[i].words);
     }
     assert_int_equal(temp_dir_count(), 1);
+    /* Parts whose sizes are together beyond all numbers: eight are not; or one that has no size. */
+    static const uint64_t eighth[] = { (UINT64_C(1) << 61) - 1 }, odd[] = { 3 };
+    static const sft_code codes[] = { SFT_OK, SFT_SIZE_OVERFLOW, SFT_SIZE_PARTIAL_BYTE };
+    uint32_t shard_of[9], count;
+    sft_part cut[9];
+    for (size_t i = 0; i < 9; i++)
+        cut[i] = (sft_part){ .spec = { sft_span_cstr("x"), SFT_U8, 1, eighth }, .source = &from };
+    for (size_t i = 0; i < 3; i++) {
+        cut[8].spec = (sft_spec){ sft_span_cstr("y"), i == 2 ? SFT_F4 : SFT_U8, 1,
+                                  i == 2 ? odd : eighth };
+        sft_code code = sft_cut_parts(cut, i ? 9 : 8, UINT64_MAX, shard_of, &count, &err);
+        assert_int_equal(code, codes[i]);
+        if (code) assert_string_equal(err.tensor, "y");
+        else assert_int_equal(count, 1);
+    }
     /* Differences: tolerances that are none. */
     static const double bad[] = { -1, NAN, -INFINITY };
     sft_set *set = NULL;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run a command whose standard output is a terminal; print what it wrote.
 
-  terminal.py COLUMNS COMMAND...
+  terminal.py COLUMNS[+] COMMAND...         +: standard error, too
 
 Under wine it is a console without a window: what that shows (tests/windows/start.c).
 """
@@ -24,11 +24,12 @@ def console(columns, words):
 
 def main():
     if os.environ.get("SFT_TARGET") == "windows" and sys.argv[2] in ("safetensors", os.environ["SFT"]):
-        return console(sys.argv[1], sys.argv[2:])
+        return console(sys.argv[1].strip("+"), sys.argv[2:])
     master, slave = pty.openpty()
     tty.setraw(slave)
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(sys.argv[1]), 0, 0))
-    child = subprocess.Popen(sys.argv[2:], stdin=subprocess.DEVNULL, stdout=slave)
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(sys.argv[1].strip("+")), 0, 0))
+    child = subprocess.Popen(sys.argv[2:], stdin=subprocess.DEVNULL, stdout=slave,
+                             stderr=slave if sys.argv[1].endswith("+") else None)
     os.close(slave)
     while True:
         try:

@@ -1,6 +1,7 @@
 /* Text for people: words, numbers, columns of a terminal; JSON text that is looked at in place. */
 #define _GNU_SOURCE /* of fileno */
 #include "unit/command_case.h"
+#include "support/models.h"
 #include "support/raw.h"
 #include "support/values.h"
 #include "support/words.h"
@@ -61,6 +62,31 @@ static void words_of_names(void **state) {
     assert_int_equal(cli_cut(sft_span_cstr("a" HAN), 3).len, 1);
     assert_int_equal(cli_cut(sft_span_cstr(HAN), 2).len, 0);
     assert_int_equal(cli_cut(sft_span_cstr("a" HAN), 4).len, 4);
+}
+
+static void names_of_shards(void **state) {
+    static const struct { const char *path; bool is; uint64_t shard, of; const char *base; }
+    cases[] = {
+        { "d/m-00002-of-00003.safetensors", true, 2, 3, "d/m" }, { "m-1-of-1.gguf",
+      true, 1, 1, "m" },
+        { "m.v2-01-of-12.bin", true, 1, 12, "m.v2" }, { "m-000001-of-100000.x",
+      true, 1, 100000, "m" },
+        { "m-00000-of-00003.x", false, 0, 0, NULL }, { "m-00004-of-00003.x", false, 0, 0, NULL },
+        { "m-0000001-of-0000002.x", false, 0, 0, NULL }, { "m-00001-of-002.x", false, 0, 0, NULL },
+        { "m-00001-of-00002", false, 0, 0, NULL }, { "m00001-of-00002.x", false, 0, 0, NULL },
+        { "-00001-of-00002.x", false, 0, 0, NULL }, { "00001-of-00002.x", false, 0, 0, NULL },
+        { "m-of-00002.x", false, 0, 0, NULL }, { "m-00001-at-00002.x", false, 0, 0, NULL },
+        { "of-2.x", false, 0, 0, NULL }, { "m.x", false, 0, 0, NULL }, { "m", false, 0, 0, NULL },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t shard, of;
+        sft_span base;
+        if (cli_shard_of(cases[i].path, &shard, &of, &base) != cases[i].is)
+            fail_msg("%s: expected %d", cases[i].path, cases[i].is);
+        if (!cases[i].is) continue;
+        assert_true(shard == cases[i].shard && of == cases[i].of && cli_is(base, cases[i].base));
+    }
 }
 
 /* ── Numbers ── */
@@ -377,7 +403,8 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_of_names),    cmocka_unit_test(numbers_for_people),
+        cmocka_unit_test(words_of_names),    cmocka_unit_test(names_of_shards),
+        cmocka_unit_test(numbers_for_people),
         cmocka_unit_test(dtypes_by_name),    cmocka_unit_test(widths_are_kept),
         cmocka_unit_test(cells_are_guarded), cmocka_unit_test(lines_fit),
         cmocka_unit_test(texts_are_json),    cmocka_unit_test(texts_on_lines),

@@ -23,8 +23,8 @@ const sfti_npy_type *sfti_npy_type_named(sft_span code) {
 }
 
 const char *sfti_npy_code(sft_dtype dtype) {
-    for (size_t i = 0; i < sizeof npy_types / sizeof *npy_types; i++)
-        if (npy_types[i].dtype == dtype && !npy_types[i].opaque) return npy_types[i].code;
+    for (size_t i = 0; i < sizeof npy_types / sizeof *npy_types; i++) /* opaque ones come last */
+        if (npy_types[i].dtype == dtype) return npy_types[i].code;
     return NULL;
 }
 

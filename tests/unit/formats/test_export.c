@@ -243,6 +243,68 @@ static void test_opaque(void **state) {
     sft_buffer_free(&out);
 }
 
+/* Of widths that bytes without a type do not have. */
+static void test_opaque_refused(void **state) {
+    static const sft_dtype dtypes[] = { SFT_F4, SFT_F6_E3M2, (sft_dtype)99 };
+    sft_export_options options = SFT_EXPORT_OPTIONS_INIT;
+    (void)state;
+    options.opaque = true;
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        sft_part one = part("t", dtypes[i], 2, shape_none, 0);
+        sft_error err = SFT_ERROR_INIT;
+        sft_buffer out = { 0 };
+        assert_int_equal(sft_export_npz(&one, 1, &options, sft_sink_memory(&out), NULL, &err),
+                         SFT_CAST_DTYPE);
+        assert_non_null(strstr(err.message, "a dtype that NumPy has, found "));
+        assert_int_equal(out.len, 0);
+    }
+}
+
+/* "a" of a.npy is what numpy.load gives for "a.npy", whose entry is a.npy.npy. */
+static void test_names_of_numpy(void **state) {
+    sft_part alone[] = { part("a.npy", SFT_U8, 0, NULL, 0), part("b", SFT_U8, 0, NULL, 1) };
+    sft_part both[] = { part("a", SFT_U8, 0, NULL, 0), part("a.npy", SFT_U8, 0, NULL, 1) };
+    sft_error err = SFT_ERROR_INIT;
+    sft_buffer out = { 0 };
+    (void)state;
+    assert_int_equal(sft_export_npz(alone, 2, NULL, sft_sink_memory(&out), NULL, &err), SFT_OK);
+    sft_buffer_free(&out);
+    assert_int_equal(sft_export_npz(both, 2, NULL, sft_sink_memory(&out), NULL, &err),
+                     SFT_FOREIGN_NAME);
+    assert_non_null(strstr(err.message, "found \"a\" and the same with .npy"));
+}
+
+/* More bytes than an archive can have, and failures without an error to be told in. */
+static void test_large(void **state) {
+    static const uint64_t most[] = { (UINT64_C(1) << 61) - 1 },
+                          less[] = { (UINT64_C(1) << 61) - 60000 };
+    static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i" };
+    (void)state;
+    /* Beyond by the data of the ninth, and by the room for its header. */
+    for (size_t row = 0; row < 2; row++) {
+        sft_part parts[9];
+        sft_error err = SFT_ERROR_INIT;
+        sft_buffer out = { 0 };
+        for (size_t i = 0; i < 9; i++)
+            parts[i] = part(names[i], SFT_U8, 1, row == 1 && i == 7 ? less : most, 0);
+        if (row == 1) parts[8].spec.rank = 0;
+        assert_int_equal(sft_export_npz(parts, 9, NULL, sft_sink_memory(&out), NULL, &err),
+                         SFT_SIZE_OVERFLOW);
+        assert_non_null(strstr(err.message, "tensors of less than 2^64 bytes, found more"));
+    }
+    sft_part shrunk = part("a", SFT_U8, 1, shape_big, 4 * BIG - 5);
+    static const uint64_t huge[] = { UINT64_C(1) << 62, 8 };
+    sft_part over = part("a", SFT_F64, 2, huge, 0);
+    for (size_t e = 0; e < 2; e++) {
+        sft_buffer out = { 0 };
+        assert_int_equal(exports[e](&shrunk, 1, NULL, sft_sink_memory(&out), NULL, NULL),
+                         SFT_IO_SHRUNK);
+        assert_int_equal(exports[e](&over, 1, NULL, sft_sink_memory(&out), NULL, NULL),
+                         SFT_SIZE_OVERFLOW);
+        assert_int_equal(out.len, 0);
+    }
+}
+
 /* ── Failing sinks and jobs ── */
 
 typedef struct limit {
@@ -310,7 +372,9 @@ int main(void) {
         cmocka_unit_test(test_dtypes),  cmocka_unit_test(test_many),
         cmocka_unit_test(test_nothing), cmocka_unit_test(test_aligned),
         cmocka_unit_test(test_refused), cmocka_unit_test(test_opaque),
-        cmocka_unit_test(test_full),    cmocka_unit_test(test_job),
+        cmocka_unit_test(test_opaque_refused), cmocka_unit_test(test_names_of_numpy),
+        cmocka_unit_test(test_large),   cmocka_unit_test(test_full),
+        cmocka_unit_test(test_job),
     };
     return cmocka_run_group_tests(tests, fill_data, free_data);
 }

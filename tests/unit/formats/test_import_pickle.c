@@ -119,6 +119,13 @@ static const opcode_case opcode_cases[] = {
     ROW("N(0.", SFTI_VALUE_NONE),
     ROW("N(K\1K\2""1.", SFTI_VALUE_NONE),
     ROW("N2\x86.", SFTI_VALUE_TUPLE),
+    ROW("I00\n.", SFTI_VALUE_BOOL),
+    ROW("I02\n.", SFTI_VALUE_INT),
+    ROW("I18446744073709551616\n.", SFTI_VALUE_NUMBER),
+    ROW("I999999999999999999999999\n.", SFTI_VALUE_NUMBER),
+    ROW("cm\nn\n)R)R.", SFTI_VALUE_OBJECT),
+    ROW("NQ)R.", SFTI_VALUE_OBJECT),
+    ROW("Nq\0q\0.", SFTI_VALUE_NONE),
 };
 
 #define CASES (sizeof opcode_cases / sizeof *opcode_cases)
@@ -219,6 +226,8 @@ static void items_go_into_containers_only(void **state) {
     EXPECT(")K\1a.", SFT_FOREIGN_OPCODE, 3);
     EXPECT("\x8fK\1a.", SFT_FOREIGN_OPCODE, 3);
     EXPECT("](K\1\x90.", SFT_FOREIGN_OPCODE, 4);
+    EXPECT("cm\nn\n)R(K\1\x90.", SFT_FOREIGN_OPCODE, 10);
+    EXPECT("\x92", SFT_FOREIGN_OPCODE, 0);
     EXPECT("}(K\1u.", SFT_FOREIGN_OPCODE, 4);
     EXPECT("(K\1d.", SFT_FOREIGN_OPCODE, 3);
 }
@@ -273,6 +282,18 @@ static void lengths_are_checked_first(void **state) {
     EXPECT("S'\\xg0'\n.", SFT_FOREIGN_SYNTAX, 0);
     EXPECT("V\\u12\n.", SFT_FOREIGN_SYNTAX, 0);
     EXPECT("V\\ud800\n.", SFT_FOREIGN_SYNTAX, 0);
+    EXPECT("V\\udfff\n.", SFT_FOREIGN_SYNTAX, 0);
+    EXPECT("V\\U00110000\n.", SFT_FOREIGN_SYNTAX, 0);
+    EXPECT("V\\u00G0\n.", SFT_FOREIGN_SYNTAX, 0);
+    EXPECT("V\\u0\0\0\0\n.", SFT_FOREIGN_SYNTAX, 0);
+    EXPECT("S'\\q'\n.", SFT_FOREIGN_SYNTAX, 0);
+    EXPECT("S'\\\0'\n.", SFT_FOREIGN_SYNTAX, 0);
+    EXPECT("S'\\x4'\n.", SFT_FOREIGN_SYNTAX, 0);
+    EXPECT("S'a'b'\n.", SFT_FOREIGN_SYNTAX, 0);
+    EXPECT("S'ab\"\n.", SFT_FOREIGN_SYNTAX, 0);
+    EXPECT("Sabba\n.", SFT_FOREIGN_SYNTAX, 0);
+    EXPECT("S'\n.", SFT_FOREIGN_SYNTAX, 0);
+    EXPECT("S\n.", SFT_FOREIGN_SYNTAX, 0);
 }
 
 /* ── Values ── */
@@ -318,6 +339,8 @@ static void texts_have_their_bytes(void **state) {
         { "S\"it's\"\n.", "it's" },
         { "Vh\\u00e9\\U0001f600\\n\xe9\n.", "h\xc3\xa9\xf0\x9f\x98\x80\\n\xc3\xa9" },
         { "X\3\0\0\0abc.", "abc" },
+        { "Va\\\n.", "a\\" },
+        { "V\\x41\\ue000\\u00E9\n.", "\\x41\xee\x80\x80\xc3\xa9" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         for (int in_memory = 0; in_memory < 2; in_memory++) {
@@ -487,6 +510,68 @@ static void many_globals_are_found_again(void **state) {
     free(bytes);
 }
 
+/* Limits of what is read through a window, which a file in memory does not have. */
+static void long_lines_and_names_are_refused(void **state) {
+    (void)state;
+    size_t len = 2 * SFTI_SCAN_WINDOW;
+    char *bytes = malloc(len);
+    assert_non_null(bytes);
+    for (int in_memory = 0; in_memory < 2; in_memory++) {
+        pickle_case c;
+        memset(bytes, '1', len);
+        bytes[0] = 'F';
+        memcpy(bytes + SFTI_SCAN_WINDOW + 5, "\n.", 2);
+        sft_code code = read_case(&c, bytes, SFTI_SCAN_WINDOW + 7, in_memory != 0);
+        assert_int_equal(code, in_memory ? SFT_OK : SFT_FOREIGN_TABLE);
+        if (code) assert_non_null(strstr(c.err.message, "found a longer one"));
+        if (code) assert_int_equal(c.err.offset, 1);
+        end(&c);
+        memset(bytes, 'm', len);
+        memcpy(bytes, "X\x88\x13\0\0", 5); /* 5,000 bytes */
+        memcpy(bytes + 5005, "X\1\0\0\0n\x93.", 8);
+        code = read_case(&c, bytes, 5013, in_memory != 0);
+        assert_int_equal(code, in_memory ? SFT_OK : SFT_FOREIGN_TABLE);
+        if (code) assert_non_null(strstr(c.err.message, "a name of at most 4096 bytes"));
+        end(&c);
+        memmove(bytes + 6, bytes, 5005);
+        memcpy(bytes, "X\1\0\0\0m", 6);
+        memcpy(bytes + 5011, "\x93.", 2);
+        code = read_case(&c, bytes, 5013, in_memory != 0);
+        assert_int_equal(code, in_memory ? SFT_OK : SFT_FOREIGN_TABLE);
+        end(&c);
+    }
+    free(bytes);
+}
+
+/* A source that has fewer bytes than it was said to have. */
+static void a_source_that_ends_early_is_told(void **state) {
+    (void)state;
+    sft_source source = sft_source_memory("\x80\2}", 3);
+    pickle_case c;
+    begin(&c);
+    sfti_pickle_input input = { &source, 0, 9, NULL };
+    assert_int_equal(sfti_pickle_read(&input, &c.arena, &c.pickle, &c.err), SFT_FOREIGN_TRUNCATED);
+    assert_int_equal(c.err.offset, 3);
+    assert_non_null(strstr(c.err.message, "expected 6 more bytes"));
+    end(&c);
+}
+
+static void globals_have_a_limit(void **state) {
+    (void)state;
+    size_t count = SFTI_PICKLE_GLOBALS + 1, len = 0;
+    char *bytes = malloc(count * 10);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < count; i++) {
+        size_t n = i;
+        bytes[len++] = 'c';
+        for (int digit = 0; digit < 5; digit++, n /= 10) bytes[len++] = (char)('0' + n % 10);
+        memcpy(bytes + len, "\nn\n0", 4);
+        len += 4;
+    }
+    expect(bytes, len, SFT_FOREIGN_TABLE, (count - 1) * 10);
+    free(bytes);
+}
+
 /* A pickle that another follows ends where it says. */
 static void pickles_stand_in_a_row(void **state) {
     (void)state;
@@ -559,6 +644,9 @@ int main(void) {
         cmocka_unit_test(the_stack_has_a_limit),
         cmocka_unit_test(globals_are_counted_once_each),
         cmocka_unit_test(many_globals_are_found_again),
+        cmocka_unit_test(long_lines_and_names_are_refused),
+        cmocka_unit_test(a_source_that_ends_early_is_told),
+        cmocka_unit_test(globals_have_a_limit),
         cmocka_unit_test(pickles_stand_in_a_row),
         cmocka_unit_test(allocations_may_fail),
     };

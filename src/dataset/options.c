@@ -102,7 +102,7 @@ static sft_code option_columns(option_reader *r) {
     if (value.len && value.data[0] == '[')
         code = columns_listed(r, names, &count);
     else
-        for (const char *at = r->value.data, *end = at + r->value.len; at <= end && at;) {
+        for (const char *at = r->value.data, *end = at + r->value.len; at;) {
             const char *comma = memchr(at, ',', (size_t)(end - at));
             sft_span one = option_trim((sft_span){ at, (size_t)((comma ? comma : end) - at) });
             if (one.len) names[count++] = one;
@@ -422,7 +422,7 @@ static sft_code options_take(sft_dataset_options *o, const sft_pair *pairs, size
         if (sfti_utf8_check(r.value.data, r.value.len) != r.value.len)
             return option_wrong(&r, "UTF-8");
         /* Options of the other mode are ignored: calls written for the connector contain them. */
-        if (o->mode && !(option_table[at].shown.modes & 1u << o->mode)) continue;
+        if (!(option_table[at].shown.modes & 1u << o->mode)) continue;
         sft_code code = option_table[at].take(&r);
         if (code) return code;
     }

@@ -33,7 +33,7 @@ static sft_code rows_read(const rows_check *r, const sft_tensor *t, uint64_t at,
 /* Offsets begin with 0, ascend and end with the number of elements. Without values any number. */
 static sft_code rows_offsets(const rows_check *r, const sft_tensor *offsets,
                              const sft_tensor *values, uint64_t *elements_out) {
-    uint64_t last = 0, elements = !values ? INT64_MAX : values->rank ? values->shape[0] : 0;
+    uint64_t last = 0, elements = values ? values->shape[0] : INT64_MAX; /* of rank 1 */
     size_t len = 0;
     for (uint64_t at = 0;; at += len) {
         sft_code code = rows_read(r, offsets, at, r->buffer, ROWS_BYTES, &len);
@@ -164,8 +164,8 @@ static sft_code rows_missing(const rows_check *r, sft_span name) {
 static sft_code rows_array(const rows_check *r, const rows_nested *n, size_t i,
                            const sft_tensor *values, const sft_tensor *offsets) {
     size_t leaf = i;
-    while (leaf < n->count && n->all[leaf].form == SFTI_FORM_LIST) leaf++;
-    const sfti_ds_inner *one = &n->all[leaf < n->count ? leaf : i];
+    while (n->all[leaf].form == SFTI_FORM_LIST) leaf++; /* a list has an item behind it */
+    const sfti_ds_inner *one = &n->all[leaf];
     if (one->form != SFTI_FORM_PLAIN || one->width || values->dtype != one->dtype)
         return rows_wrong(r, values, "numbers as in the type");
     for (size_t k = i + 1; k <= leaf; k++) n->told[k] = true;

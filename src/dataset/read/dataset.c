@@ -4,6 +4,7 @@
 #include "dataset/read/masks.h"
 #include "dataset/read/places.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct sft_dataset {
@@ -28,8 +29,8 @@ static bool orphan_each(void *ctx, const sft_stored *object) {
     if (object->folder || !sfti_ds_shard_parse(sft_span_cstr(object->name), &file, &shard) ||
         sfti_ds_manifest_names(&l->dataset->manifest, object->name))
         return true;
-    size_t len = strlen(object->name);
-    if (l->strangers++ == 0 && len < sizeof l->first) memcpy(l->first, object->name, len + 1);
+    if (l->strangers++ == 0)
+        (void)snprintf(l->first, sizeof l->first, "%.*s", (int)sizeof l->first - 1, object->name);
     return true;
 }
 

@@ -346,7 +346,132 @@ static void living_jobs(void **state) {
     }
 }
 
-/* Sizes that exceed 64 bits, and times that nobody knows. */
+/* Without a lock a shard may have been moved here just now, whatever its own time. */
+static void moved_now(void **state) {
+    sft_storage s = ds_storage;
+    const sft_gc_options how = *gc_how(1000, true);
+    (void)state;
+    make_first();
+    orphan(ORPHAN, true);
+    age(ORPHAN, 5000);
+    storage_own(&s)->lock = NULL;
+    sft_sink sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_gc_json(&s, &how, "d", &sink, &err));
+    has("\"young\":true");
+    assert_true(ds_exists(ORPHAN));
+    sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_gc_json(&ds_storage, &how, "d", &sink, &err));
+    assert_false(ds_exists(ORPHAN));
+}
+
+/* Files of commits go an hour after the manifest has overtaken them, by times that are known. */
+static void commit_files(void **state) {
+    static const char name[] = ".dataset_manifest.commit-1-none";
+    (void)state;
+    make_first();
+    edit("\"version\":1,", "\"version\":5,");
+    temp_write(name, "x", 1);
+    age(name, -1000);
+    gc(0, true);
+    assert_true(ds_exists(name));
+    age(name, time(NULL)); /* 1970 */
+    gc(0, true);
+    assert_true(ds_exists(name));
+    age(name, 1000);
+    gc(0, true);
+    assert_true(ds_exists(name));
+    age(name, 7200);
+    gc(0, true);
+    assert_false(ds_exists(name));
+}
+
+/* Versions go if they are beyond those to keep and old, where both are asked for. */
+static void kept_and_old(void **state) {
+    static const struct {
+        uint64_t keep, older_s;
+        int left;
+    } all[] = { { 0, 0, 3 }, { 3, 0, 2 }, { 2, 1000, 3 }, { 1, 0, 0 } };
+    sft_dataset_options *o = ds_options("batch_size=4", "keep_old=all", NULL);
+    sft_gc_options how = SFT_GC_OPTIONS_INIT;
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        sft_commit *c = ds_begin(o, SFT_COMMIT_OVERWRITE);
+        ds_batch(c, 0, 0, 4, 4);
+        ds_end(c);
+    }
+    sft_dataset_options_free(o);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        how.keep = all[i].keep;
+        how.older_s = all[i].older_s;
+        how.remove = all[i].keep != 3; /* of that one it is told */
+        sft_sink sink = sft_sink_memory(&out);
+        finish(&sink, sft_dataset_gc_json(&ds_storage, &how, "d", &sink, &err));
+        if (!how.remove) has("\"name\":\".dataset_version-1-");
+        else assert_int_equal(ds_count(".dataset_version-"), all[i].left);
+    }
+}
+
+/* ── Which neighbours compact merges ── */
+
+static void targets(void **state) {
+    sft_dataset_options *o = ds_options("name_col=id", NULL);
+    uint64_t size[3];
+    (void)state;
+    for (int way = 0; way < 5; way++) {
+        (void)unlink(temp_path(SFTI_DATASET_MANIFEST));
+        sft_commit *c = ds_begin(o, SFT_COMMIT_OVERWRITE);
+        ds_kv(c, 0, 0, "a");
+        ds_kv(c, 1, 0, "b,c,d,e");
+        ds_kv(c, 2, 0, "f");
+        ds_end(c);
+        keep_names();
+        sft_dataset *d = ds_open();
+        for (size_t i = 0; i < 3; i++) size[i] = sft_dataset_shard_at(d, i)->bytes;
+        sft_dataset_close(d);
+        const uint64_t target[] = { 1, size[1], size[0] + size[1] - 1, size[0] + size[1],
+                                    UINT64_MAX };
+        static const int after[] = { 3, 3, 3, 2, 1 };
+        sft_compact_options how = SFT_COMPACT_OPTIONS_INIT;
+        how.target_bytes = target[way];
+        sft_sink sink = sft_sink_memory(&out);
+        finish(&sink, sft_dataset_compact_json(&ds_storage, &how, "d", &sink, NULL, &err));
+        char says[40];
+        (void)snprintf(says, sizeof says, "\"shards_after\":%d,", after[way]);
+        has(says);
+        verify_whole(true);
+    }
+    sft_dataset_options_free(o);
+}
+
+/* ── A local folder ── */
+
+static void local_names(void **state) {
+    static const char *const bad[] = { ".", "..", "a/..", "../a", "a//b", "/a", "a/", "a/./b" };
+    static const char *const good[] = { "...", ".a", "..a", "a/..b" };
+    sft_source source;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        says(ds_storage.vtable->open(ds_storage.ctx, bad[i], &source, &err), SFT_BAD_ARGUMENT,
+             "expected a name inside the dataset's folder, found \"");
+        says(ds_storage.vtable->remove(ds_storage.ctx, bad[i], true, &err), SFT_BAD_ARGUMENT,
+             "expected a name inside the dataset's folder, found \"");
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_int_equal(ds_storage.vtable->open(ds_storage.ctx, good[i], &source, &err),
+                         SFT_NOT_FOUND);
+    /* A folder with another in it is none of ours. */
+    assert_int_equal(mkdir(temp_path("f"), 0777), 0);
+    temp_write("f/a", "x", 1);
+    assert_int_equal(mkdir(temp_path("f/g"), 0777), 0);
+    assert_int_not_equal(ds_storage.vtable->remove(ds_storage.ctx, "f", true, &err), SFT_OK);
+    assert_true(ds_exists("f/a"));
+    assert_int_equal(rmdir(temp_path("f/g")), 0);
+    assert_int_equal(ds_storage.vtable->remove(ds_storage.ctx, "f", true, &err), SFT_OK);
+    assert_false(ds_exists("f"));
+    assert_int_equal(ds_storage.vtable->remove(ds_storage.ctx, "f", true, &err), SFT_OK);
+}
+
+/* Sizes that exceed 64 bits. */
 static sft_code huge_list(void *ctx, const char *folder, sft_stored_fn each, void *each_ctx,
                           sft_error *e) {
     (void)ctx, (void)e;
@@ -376,7 +501,8 @@ int main(void) {
         FOLDER_TEST(names_of_a_version), FOLDER_TEST(others_names), FOLDER_TEST(not_ours),
         FOLDER_TEST(index_and_schema), FOLDER_TEST(version_gone), FOLDER_TEST(listed),
         FOLDER_TEST(arguments), FOLDER_TEST(the_future), FOLDER_TEST(living_jobs),
-        FOLDER_TEST(huge_folders),
+        FOLDER_TEST(huge_folders), FOLDER_TEST(moved_now), FOLDER_TEST(commit_files),
+        FOLDER_TEST(kept_and_old), FOLDER_TEST(targets), FOLDER_TEST(local_names),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     sft_buffer_free(&out);

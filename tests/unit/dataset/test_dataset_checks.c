@@ -341,6 +341,114 @@ static void their_keys(void **state) {
     sft_dataset_options_free(o);
 }
 
+/* Two columns whose names both end a key: the longer one. */
+static void their_longest(void **state) {
+    static const ds_tensor theirs = { "n__a__v", SFT_F16, 1, { 4 }, 1 },
+                           mine[] = { { "k__v", SFT_F32, 1, { 2 }, 1 },
+                                      { "k__a__v", SFT_F32, 1, { 2 }, 1 } };
+    static const uint64_t two[] = { 2 };
+    static const sfti_ds_column columns[] = {
+        { .name = { "v", 1 }, .has_dtype = true, .dtype = SFT_F32, .has_shape = true, .rank = 1,
+          .shape = two },
+        { .name = { "a__v", 4 }, .has_dtype = true, .dtype = SFT_F32, .has_shape = true, .rank = 1,
+          .shape = two },
+    };
+    sft_dataset_options *o = ds_options("name_col=id", NULL);
+    (void)state;
+    for (int turned = 0; turned < 2; turned++) {
+        const sfti_ds_column both[] = { columns[turned], columns[!turned] };
+        sft_buffer receipts = { .alloc = sfti_allocator(NULL) };
+        their_manifest(their_shard(THEIRS("0"), &theirs, 1, NULL), "",
+                       "\"n__a__v\":{\"dtype\":\"F16\",\"shape\":[4]}");
+        sft_commit *c = ds_begin(o, SFT_COMMIT_APPEND);
+        ds_task(c, &ds_storage, 0, 0, mine, 2, 1, 1, true, both, 2, &receipts);
+        assert_int_equal(sft_commit_add(c, (sft_span){ receipts.data, receipts.len }, &err),
+                         SFT_OK);
+        sft_buffer_free(&receipts);
+        ds_end(c);
+        text_has("\"v\":{\"dtype\":\"F32\",\"shape\":[2]}", true);
+        text_has("\"a__v\":{\"dtype\":null,\"shape\":null}", true);
+        sft_dataset *d = ds_open();
+        assert_int_equal(unlink(temp_path(sft_dataset_shard_at(d, 1)->name)), 0);
+        sft_dataset_close(d);
+    }
+    sft_dataset_options_free(o);
+}
+
+/* A forgotten shard that says of itself that it has more valid rows than rows. */
+static void their_valid_rows(void **state) {
+    static const char header[] = "{\"__metadata__\":{\"" SFTI_DATASET_MARK "\":\"1\",\"samples\":"
+        "\"4\",\"valid_samples\":\"5\"},\"x\":{\"dtype\":\"F32\",\"shape\":[4,3],"
+        "\"data_offsets\":[0,48]}}";
+    char bytes[8 + sizeof header + 48] = { (char)(sizeof header - 1) };
+    sft_dataset_options *o = ds_options("batch_size=4", NULL);
+    (void)state;
+    memcpy(bytes + 8, header, sizeof header - 1);
+    their_manifest(their_shard(THEIRS("0"), &x, 1, NULL), "",
+                   "\"x\":{\"dtype\":\"F32\",\"shape\":[4,3]}");
+    temp_write(THEIRS("7"), bytes, 8 + sizeof header - 1 + 48);
+    append_says(o, SFT_DATASET_SHARD, THEIRS("7") ": expected at most 4 valid samples, found 5");
+    sft_dataset_options_free(o);
+}
+
+/* The name of a forgotten shard, however long it is, is told as far as there is room. */
+static void their_long_names(void **state) {
+    static const char zeros[] = "part-000000000000000000000000000000000000000000000000000000000000"
+                                "0000000000000000000009-0000-" UUID ".safetensors";
+    (void)state;
+    their_manifest(their_shard(THEIRS("0"), &x, 1, NULL), "",
+                   "\"x\":{\"dtype\":\"F32\",\"shape\":[4,3]}");
+    temp_write(zeros, "x", 1);
+    sft_dataset_close(ds_open());
+    char told[200];
+    (void)snprintf(told, sizeof told, "does not name 1 of the shards in the folder, first %.95s; ",
+                   zeros);
+    if (!strstr(ds_warned, told)) fail_msg("%s", ds_warned);
+}
+
+/* ── Without a lock a manifest may come a moment later than its shards ── */
+
+static int hidden; /* so many times the manifest is not there yet */
+
+static sft_code late_open(void *ctx, const char *name, sft_source *source, sft_error *e) {
+    if (hidden > 0 && strcmp(name, SFTI_DATASET_MANIFEST) == 0) {
+        hidden--;
+        return sft_error_set(e, SFT_NOT_FOUND, 0, "not yet");
+    }
+    return ds_storage.vtable->open(ctx, name, source, e);
+}
+
+static void late_manifest(void **state) {
+    sft_dataset_options *o = ds_options("batch_size=4", NULL);
+    const sft_commit_options how = { sizeof how, .mode = SFT_COMMIT_APPEND };
+    sft_storage s = ds_storage;
+    sft_commit *c = NULL;
+    (void)state;
+    storage_own(&s)->lock = NULL;
+    storage_own(&s)->open = late_open;
+    ds_batches();
+    hidden = 4;
+    assert_int_equal(sft_commit_open(o, &s, NULL, &how, &c, &err), SFT_OK);
+    assert_int_equal(hidden, 0);
+    ds_batch(c, 0, 0, 4, 4);
+    hidden = 3;
+    assert_int_equal(prepare(c), SFT_OK);
+    assert_int_equal(hidden, 0);
+    assert_int_equal(publish(c, NULL), SFT_OK);
+    sft_commit_close(c);
+    dataset_is(2, 3, 12);
+    hidden = 1 << 20; /* it was deleted */
+    says(sft_commit_open(o, &s, NULL, &how, &c, &err), SFT_MANIFEST_MISSING,
+         "expected " SFTI_DATASET_MANIFEST " next to the shards, found none");
+    hidden = 0;
+    assert_int_equal(sft_commit_open(o, &s, NULL, &how, &c, &err), SFT_OK);
+    hidden = 1 << 20;
+    says(prepare(c), SFT_MANIFEST_MISSING, "next to the shards, found none");
+    hidden = 0;
+    done(c);
+    sft_dataset_options_free(o);
+}
+
 /* A dataset of ours whose manifest does not say what names are made of. */
 static void without_names(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
@@ -371,7 +479,8 @@ int main(void) {
         FOLDER_TEST(numbers_of_files), FOLDER_TEST(dropped_rows), FOLDER_TEST(other_columns),
         FOLDER_TEST(too_many_samples), FOLDER_TEST(broken_manifest), FOLDER_TEST(giving_up),
         FOLDER_TEST(their_columns),    FOLDER_TEST(their_forgotten), FOLDER_TEST(their_keys),
-        FOLDER_TEST(without_names),
+        FOLDER_TEST(without_names),    FOLDER_TEST(their_longest), FOLDER_TEST(their_valid_rows),
+        FOLDER_TEST(their_long_names), FOLDER_TEST(late_manifest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,6 +171,7 @@ static void index_large(void **state) {
     schema_is(&schema, 6, "l");
     schema.release(&schema);
     int64_t total = 0;
+    assert_null(stream.get_last_error(&stream)); /* there was none */
     while (stream.get_next(&stream, &batch) == 0 && batch.release) {
         assert_true(batch.length <= 65536);
         if (total == 0)

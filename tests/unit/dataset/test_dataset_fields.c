@@ -418,6 +418,47 @@ static void compared(void **state) {
          "expected nested rows as in the dataset, found text", "agrees");
 }
 
+/* Lists of one length in each of two shards are lists of any in both. */
+static void joined(void **state) {
+    static const uint64_t two[] = { 2, 2 }, other[] = { 3, 2 };
+    static const char list[] = "list<float>";
+    const sft_tensor scalar = { .dtype = SFT_F32 };
+    struct {
+        sfti_ds_column a, b;
+        sfti_ds_encoding encoding;
+    } all[7];
+    (void)state;
+    for (int i = 0; i < 7; i++) {
+        all[i].a = all[i].b = column(list, SFTI_ENCODING_FIXED);
+        all[i].a.rank = all[i].b.rank = 1;
+        all[i].a.shape = two;
+        all[i].b.shape = other;
+        all[i].encoding = SFTI_ENCODING_FIXED;
+    }
+    all[0].encoding = SFTI_ENCODING_LIST;
+    all[1].b.shape = two; /* of one length in all */
+    all[2].b.has_shape = false;
+    all[3].a.has_shape = false;
+    all[4].b.type = sft_span_cstr("float");
+    all[5].a.type = all[5].b.type = sft_span_cstr("float");
+    all[6].a.rank = all[6].b.rank = 2;
+    all[6].encoding = SFTI_ENCODING_NESTED;
+    for (int i = 0; i < 7; i++) {
+        sfti_ds_column_join(&all[i].a, &all[i].b, SFT_DATASET_BATCH);
+        if (all[i].a.encoding != all[i].encoding) fail_msg("case %d", i);
+        assert_int_equal(all[i].a.has_shape, i == 1);
+    }
+    sfti_ds_column fixed = column(list, SFTI_ENCODING_FIXED), nested = fixed;
+    nested.encoding = SFTI_ENCODING_NESTED;
+    assert_true(sfti_ds_column_kin(&fixed, &nested) && sfti_ds_column_kin(&nested, &fixed));
+    assert_int_equal(sfti_ds_column_agrees(&fixed, &nested, &err), SFT_OK);
+    nested.encoding = SFTI_ENCODING_BINARY;
+    assert_false(sfti_ds_column_kin(&fixed, &nested) || sfti_ds_column_kin(&nested, &fixed));
+    assert_false(sfti_ds_column_holds(&fixed, &scalar)); /* no samples */
+    fixed.has_shape = false;
+    assert_true(sfti_ds_column_holds(&fixed, &scalar));
+}
+
 static void absent(void **state) {
     const sfti_ds_column good[] = {
         column(NULL, SFTI_ENCODING_FIXED), column(NULL, SFTI_ENCODING_LIST),
@@ -482,6 +523,7 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         ARENA_TEST(manifests), ARENA_TEST(shards), ARENA_TEST(sums), ARENA_TEST(receipts),
         ARENA_TEST(columns),   ARENA_TEST(names),  ARENA_TEST(jobs), ARENA_TEST(types),
+        ARENA_TEST(joined),
         ARENA_TEST(compared),  ARENA_TEST(absent), ARENA_TEST(apart), ARENA_TEST(shapes),
     };
     return cmocka_run_group_tests_name("dataset_fields", tests, NULL, NULL);

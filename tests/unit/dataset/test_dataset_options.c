@@ -385,6 +385,43 @@ static void upstream(void **state) {
                                      "found \"segments\"");
 }
 
+static void upstream_forms(void **state) {
+    static const char *const all[][3] = {
+        { "manifest", "segments", "option manifest: expected whole with the option compat" },
+        { "merge_schema", "true", "option merge_schema: expected false with the option compat" },
+        { "manifest", "whole", NULL }, { "merge_schema", "false", NULL },
+    };
+    sft_dataset_options *o;
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        sft_code code = MAKE(&o, "batch_size", "1", "compat", "upstream", all[i][0], all[i][1]);
+        assert_int_equal(code, all[i][2] ? SFT_OPTION_VALUE : SFT_OK);
+        if (all[i][2]) assert_int_equal(strncmp(err.message, all[i][2], strlen(all[i][2])), 0);
+        sft_dataset_options_free(o);
+    }
+    /* An option without a value does not choose the mode. */
+    assert_int_equal(MAKE(&o, "batch_size", "", "name_col", "id"), SFT_OK);
+    assert_int_equal(sft_dataset_options_mode(o), SFT_DATASET_KV);
+    sft_dataset_options_free(o);
+    assert_int_equal(MAKE(&o, "batch_size", "2", "name_col", ""), SFT_OK);
+    assert_int_equal(sft_dataset_options_mode(o), SFT_DATASET_BATCH);
+    sft_dataset_options_free(o);
+}
+
+/* More columns than an option takes. */
+static void many_dtypes(void **state) {
+    static char text[65537 * 12 + 3];
+    sft_dataset_options *o;
+    (void)state;
+    size_t at = 0;
+    text[at++] = '{';
+    for (int i = 0; i < 65537; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s\"%x\":\"F4\"", i ? "," : "", i);
+    text[at++] = '}';
+    assert_int_equal(MAKE(&o, "batch_size", "1", "dtype", text), SFT_OPTION_VALUE);
+    assert_int_equal(strncmp(err.message, "option dtype: expected fewer columns", 36), 0);
+}
+
 static void bad_dtypes(void **state) {
     static const char *const single[] = { "F33", "float32", "", "F16,F32", "\"F32\"" };
     static const char *const object[] = { "{", "{}x", "{\"a\"}", "{\"a\":\"F32\"",
@@ -473,6 +510,7 @@ int main(void) {
         cmocka_unit_test(separator),     cmocka_unit_test(seconds), cmocka_unit_test(batch_ids),
         cmocka_unit_test(columns),
         cmocka_unit_test(columns_in_json),       cmocka_unit_test(dtypes),
+        cmocka_unit_test(upstream_forms), cmocka_unit_test(many_dtypes),
         cmocka_unit_test(upstream), cmocka_unit_test(bad_dtypes),    cmocka_unit_test(shapes),
         cmocka_unit_test(shape_and_dtype), cmocka_unit_test(deep_shapes),
     };

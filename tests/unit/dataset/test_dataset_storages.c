@@ -115,8 +115,12 @@ static void every_verb(void) {
 static void tables(void **state) {
     static const struct {
         size_t size;
-        bool moves, tags, single, no_lock, no_move_new;
+        bool moves, tags, single, no_lock, no_move_new, no_unlock, no_put_if;
     } all[] = {
+        { sizeof(sft_storage_vtable), .moves = true, .no_unlock = true },
+        { sizeof(sft_storage_vtable), .moves = true, .no_move_new = true },
+        { sizeof(sft_storage_vtable), .tags = true, .no_lock = true, .no_move_new = true,
+          .no_put_if = true, .single = true },
         { sizeof(sft_storage_vtable), .moves = true },
         { sizeof(sft_storage_vtable), .moves = true, .no_lock = true },
         { sizeof(sft_storage_vtable), .tags = true, .no_lock = true, .no_move_new = true },
@@ -141,7 +145,10 @@ static void tables(void **state) {
         if (all[i].tags) own->fetch = fetch, own->put_if = put_if;
         if (all[i].no_lock) own->lock = NULL, own->unlock = NULL;
         if (all[i].no_move_new) own->move_new = NULL;
-        if (all[i].size == offsetof(sft_storage_vtable, unlock)) own->lock = lock_alone;
+        if (all[i].no_put_if) own->put_if = NULL;
+        if (all[i].no_unlock) own->unlock = NULL;
+        if (all[i].no_unlock || all[i].size == offsetof(sft_storage_vtable, unlock))
+            own->lock = lock_alone;
         ds_storage.single_writer = all[i].single;
         locks = 0;
         every_verb();
@@ -265,6 +272,15 @@ static void outcomes(void **state) {
             sfti_ds_swap_check(&w, SFT_IO_WRITE) != all[i].otherwise)
             fail_msg("case %zu", i);
     }
+    /* A manifest of segments that are gone does not say what it names. */
+    static const char segments[] =
+        "{\"format_version\":\"2.0\",\"safetensors_version\":\"1.0\",\"total_samples\":0,"
+        "\"total_bytes\":0,\"commit\":\"" OTHERS "\",\"total_shards\":1,\"segments\":[{\"sha256\":"
+        "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\",\"bytes\":1,"
+        "\"shards\":1}]}";
+    temp_write(SFTI_DATASET_MANIFEST, segments, sizeof segments - 1);
+    assert_int_equal(sfti_ds_swap_check(&w, SFT_DATASET_CHANGED), SFTI_SWAP_UNKNOWN);
+    assert_int_equal(sfti_ds_swap_check(&w, SFT_IO_WRITE), SFTI_SWAP_UNKNOWN);
     /* Without a history, and where no version can follow, it is not looked for. */
     temp_write(SFTI_DATASET_MANIFEST, all[2].now, strlen(all[2].now));
     temp_write(name, all[2].kept, strlen(all[2].kept));
@@ -289,13 +305,20 @@ static void outcomes(void **state) {
 /* A move that never replaces, and what it says: it is done, or not, whatever it says. */
 static sft_code move_says;
 static bool move_does;
+static const char *move_then; /* the manifest after it */
 
 static sft_code told_move(void *ctx, const char *from, const char *to, sft_error *e) {
     if (move_does) {
         sft_code code = under.vtable->move_new(ctx, from, to, e);
         if (code) return code;
     }
+    if (move_then) temp_write(SFTI_DATASET_MANIFEST, move_then, strlen(move_then));
     return move_says ? sft_error_set(e, move_says, 0, "it failed") : SFT_OK;
+}
+
+static void says_changed(sfti_ds_swap *w, sfti_ds_outcome *outcome) {
+    assert_int_equal(sfti_ds_swap_claim(w, outcome, &err), SFT_DATASET_CHANGED);
+    assert_string_equal(err.message, "expected the dataset as it was read, found another commit");
 }
 
 static void claims(void **state) {
@@ -336,6 +359,41 @@ static void claims(void **state) {
                        .old = sft_span_cstr(before), .old_version = 1,
                        .text = sft_span_cstr(mine), .folder = "_job-" UUID };
     sfti_ds_outcome outcome = SFTI_SWAP_FAILED;
+    /* Another's is in force by then, and none of the files says that this one ever was. */
+    move_says = SFT_OK;
+    move_does = true;
+    move_then = third;
+    temp_write(SFTI_DATASET_MANIFEST, before, sizeof before - 1);
+    says_changed(&w, &outcome);
+    assert_int_equal(outcome, SFTI_SWAP_FAILED);
+    assert_false(ds_exists(w.file));
+    /* The same with the file of the commit behind it, which followed this one. */
+    temp_write(SFTI_DATASET_MANIFEST, before, sizeof before - 1);
+    assert_int_equal(sfti_ds_commit_file(w.text, 2, &alloc, next, &err), SFT_OK);
+    temp_write(next, third, sizeof third - 1);
+    assert_int_equal(sfti_ds_swap_claim(&w, &outcome, &err), SFT_OK);
+    assert_int_equal(outcome, SFTI_SWAP_DONE);
+    (void)unlink(temp_path(w.file));
+    (void)unlink(temp_path(next));
+    move_then = NULL;
+    /* A storage that cannot do it after all: by the lock, or alone. */
+    move_says = SFT_DATASET_UNGUARDED;
+    move_does = false;
+    for (int locked = 0; locked < 2; locked++) {
+        sfti_ds_swap other = w;
+        other.single = !locked;
+        other.locked = locked;
+        temp_write(SFTI_DATASET_MANIFEST, before, sizeof before - 1);
+        assert_int_equal(sfti_ds_swap_claim(&other, &outcome, &err), SFT_OK);
+        assert_int_equal(other.guard, locked ? SFTI_GUARD_LOCK : SFTI_GUARD_NOTHING);
+    }
+    /* Whether it is tried again: only if another came first, and not for ever. */
+    temp_write(SFTI_DATASET_MANIFEST, third, sizeof third - 1);
+    assert_true(sfti_ds_swap_again(&w, SFT_DATASET_CHANGED, w.old, 0));
+    assert_true(sfti_ds_swap_again(&w, SFT_DATASET_CHANGED, w.old, 7));
+    assert_false(sfti_ds_swap_again(&w, SFT_DATASET_CHANGED, w.old, 99));
+    assert_false(sfti_ds_swap_again(&w, SFT_IO_WRITE, w.old, 0));
+    assert_false(sfti_ds_swap_again(&w, SFT_DATASET_CHANGED, sft_span_cstr(third), 0));
     move_says = SFT_OK;
     move_does = true;
     temp_write(SFTI_DATASET_MANIFEST, before, sizeof before - 1);

@@ -197,6 +197,66 @@ static void kept_versions(void **state) {
     }
 }
 
+/* More findings than are listed. */
+static void many_findings(void **state) {
+    static char text[1 << 17];
+    int at = snprintf(text, sizeof text,
+                      "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\",\"shards\":[");
+    (void)state;
+    for (int i = 0; i < 1001; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       "%s{\"shard_path\":\"s%d\",\"samples_count\":0,\"bytes\":0}", i ? "," : "",
+                       i);
+    at += snprintf(text + at, sizeof text - (size_t)at, "],\"total_samples\":0,\"total_bytes\":0}");
+    temp_write(SFTI_DATASET_MANIFEST, text, (size_t)at);
+    verify(false);
+    assert_false(whole);
+    has("\"finding_count\":1001,");
+    size_t listed = 0;
+    for (const char *one = out.data; (one = strstr(one, "\"shard\":\"s")) != NULL; one++) listed++;
+    assert_int_equal(listed, 1000);
+}
+
+/* A segment goes because another commit replaces the manifest while this one is read. */
+static char replacing[1 << 14];
+
+static sft_code replaced_open(void *ctx, const char *name, sft_source *source, sft_error *e) {
+    if (strncmp(name, SFTI_SEGMENT_FILE, sizeof SFTI_SEGMENT_FILE - 1) == 0) {
+        temp_write(SFTI_DATASET_MANIFEST, replacing, strlen(replacing));
+        return sft_error_set(e, SFT_NOT_FOUND, 0, "gone");
+    }
+    return ds_storage.vtable->open(ctx, name, source, e);
+}
+
+static sft_code broken_open(void *ctx, const char *name, sft_source *source, sft_error *e) {
+    (void)ctx, (void)name, (void)source;
+    return sft_error_set(e, SFT_IO_READ, 5, "it failed");
+}
+
+static void replaced_meanwhile(void **state) {
+    sft_storage s = ds_storage;
+    (void)state;
+    make_batch();
+    assert_true(temp_read(SFTI_DATASET_MANIFEST, replacing, sizeof replacing - 1) > 0);
+    sft_dataset_options *o = ds_options("batch_size=4", "manifest=segments", NULL);
+    sft_commit *c = ds_begin(o, SFT_COMMIT_APPEND);
+    ds_batch(c, 0, 0, 4, 4);
+    ds_end(c);
+    sft_dataset_options_free(o);
+    storage_own(&s)->open = replaced_open;
+    sft_sink sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_verify_json(&s, false, NULL, "d", &sink, &whole, NULL, &err));
+    assert_false(whole);
+    has("\"code\":\"dataset_changed\"");
+    has("replaced by another commit while reading");
+    storage_own(&s)->open = broken_open;
+    sink = sft_sink_memory(&out);
+    assert_int_equal(sft_dataset_verify_json(&s, false, NULL, "d", &sink, &whole, NULL, &err),
+                     SFT_IO_READ);
+    sft_sink_abandon(&sink);
+    assert_string_equal(err.message, "it failed");
+}
+
 static void duplicates(void **state) {
     (void)state;
     make_kv();
@@ -263,7 +323,8 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         FOLDER_TEST(a_whole_one), FOLDER_TEST(no_manifest), FOLDER_TEST(shards_gone),
         FOLDER_TEST(damaged_bytes), FOLDER_TEST(wrong_numbers), FOLDER_TEST(duplicates),
-        FOLDER_TEST(other_tensors), FOLDER_TEST(kept_versions),
+        FOLDER_TEST(other_tensors), FOLDER_TEST(kept_versions), FOLDER_TEST(many_findings),
+        FOLDER_TEST(replaced_meanwhile),
         FOLDER_TEST(a_connectors), FOLDER_TEST(orphans), FOLDER_TEST(stopped),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -278,8 +278,7 @@ typedef struct sfti_lora_op {
 } sfti_lora_op;
 
 /* Whether all rows of the tensor are needed at once. */
-bool sfti_lora_needs_all(const sfti_lora *lora, const sfti_lora_module *module,
-                         const sft_tensor *tensor, bool bias);
+bool sfti_lora_needs_all(const sfti_lora *lora, const sfti_lora_module *module, bool bias);
 /* Whether applying it takes no memory, and reads nothing. */
 bool sfti_lora_is_light(const sfti_lora_module *module, bool bias);
 /* Loads the matrices. */

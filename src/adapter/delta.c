@@ -171,13 +171,12 @@ static sft_code load_magnitude(sfti_lora_op *op, sfti_arena *arena, sft_error *e
                             (unsigned long long)op->cols, (unsigned long long)count);
 }
 
-bool sfti_lora_needs_all(const sfti_lora *lora, const sfti_lora_module *m,
-                         const sft_tensor *tensor, bool bias) {
+bool sfti_lora_needs_all(const sfti_lora *lora, const sfti_lora_module *m, bool bias) {
     if (bias) return false;
     if (m->type == SFTI_TYPE_BOFT || (m->type == SFTI_TYPE_OFT && m->slot[SFTI_SLOT_OFT_BLOCKS]))
         return true;
     const sft_tensor *magnitude = sfti_lora_tensor(lora, m, SFTI_SLOT_MAGNITUDE);
-    return magnitude && magnitude->rank > 1 && magnitude->shape[0] == 1 && tensor->rank > 1
+    return magnitude && magnitude->rank > 1 && magnitude->shape[0] == 1
         && sfti_ends(magnitude->name, ".dora_scale");
 }
 

@@ -120,7 +120,6 @@ static sft_code add_step(sfti_patched *merge, uint32_t input, uint32_t number, s
     const sfti_patched_input *of = &merge->inputs[input];
     const sfti_lora_target *target = &of->map->targets[number];
     const sfti_lora_module *module = &of->lora->modules[target->module];
-    const sft_tensor *tensor = sft_set_tensor_at(merge->model, target->tensor);
     double strength = of->strengths ? of->strengths[number] : of->strength;
     if (leaves_alone(module, strength, target->bias)) return SFT_OK;
     merge_step *steps = sfti_arena_grow(&merge->arena, merge->steps, merge->step_count, 1,
@@ -141,7 +140,7 @@ static sft_code add_step(sfti_patched *merge, uint32_t input, uint32_t number, s
     merge_row *row = &merge->rows[merge->row_of[target->tensor] - 1];
     if (row->last) steps[row->last - 1].next = step;
     row->last = step;
-    if (sfti_lora_needs_all(of->lora, module, tensor, target->bias)) row->all = true;
+    if (sfti_lora_needs_all(of->lora, module, target->bias)) row->all = true;
     if (!sfti_lora_is_light(module, target->bias)) row->light = false;
     return SFT_OK;
 }

@@ -109,7 +109,7 @@ static sft_code simplify_layer(sft_adapter_factors *f, sfti_factor *layer,
     layer->told.left_out = m->has_alpha && !(m->scale < 0) && !(m->scale > 0); /* adds nothing */
     if (layer->told.left_out) return SFT_OK;
     const sfti_lora_target *t = x->model ? next_target(x, NULL, m) : NULL;
-    if (t && sfti_lora_needs_all(x->lora, m, sft_set_tensor_at(x->model, t->tensor), false))
+    if (t && sfti_lora_needs_all(x->lora, m, false))
         code = change_whole(&ch, rows, err);
     else if (!x->model) code = sfti_lora_op_open(&ch.op, arena, err);
     return code ? code : sfti_lowrank_of_rows(&all, rule, arena, out, err);

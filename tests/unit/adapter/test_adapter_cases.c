@@ -247,6 +247,39 @@ static void takes_methods(void **unused) {
           SFT_SIZE_MISMATCH, "expected 2 elements" },
         { "a bias without elements", ZEROS ";c.bias F32 2", A B "c.lora_B.bias F32 0", NULL,
           SFT_SIZE_MISMATCH, "without elements" },
+        { "no up", ZEROS, A, NULL, SFT_INCOMPLETE, "an up (B) matrix" },
+        { "no down", ZEROS, B, NULL, SFT_INCOMPLETE, "a down (A) matrix" },
+        { "two downs", ZEROS, A B "c.lora_A.default.weight F32 1,2 1", NULL, SFT_TENSOR_DUPLICATE,
+          "found two" },
+        { "LoRA and a difference", ZEROS, A B "c.diff F32 2,2 1", NULL, SFT_CAST_DTYPE,
+          "tensors of two" },
+        { "LoRA and LoHa", ZEROS, A B "c.hada_w1_a F32 2,1 1", NULL, SFT_CAST_DTYPE,
+          "tensors of two" },
+        { "magnitudes and alpha alone", ZEROS, A B "d.dora_scale F32 2,1;d.alpha F32 -", NULL,
+          SFT_TENSOR_NOT_FOUND, "found none for 2" },
+        { "two alphas", ZEROS, A B "c.alpha F32 2 1", NULL, SFT_SIZE_MISMATCH,
+          "one number as alpha" },
+        { "no alpha in it", ZEROS, A B "c.alpha F32 0", NULL, SFT_SIZE_MISMATCH,
+          "one number as alpha" },
+        { "half of the second of LoHa", TALL, LOHA("1") "c.hada_w2_b F32 1,2", NULL,
+          SFT_INCOMPLETE, "hada_w2_a" },
+        { "w2 twice", TALL, "c.lokr_w1 F32 2,1;c.lokr_w2 F32 2,2;c.lokr_w2_b F32 1,2", NULL,
+          SFT_INCOMPLETE, "either lokr_w2, or" },
+        { "the other half of w1", TALL, "c.lokr_w1_b F32 1,1;c.lokr_w2 F32 2,2", NULL,
+          SFT_INCOMPLETE, "either lokr_w1, or" },
+        { "three of GLoRA", TALL, "c.a1.weight F32 2,1;c.a2.weight F32 1,2;c.b1.weight F32 4,1",
+          NULL, SFT_INCOMPLETE, "all of a1" },
+        { "blocks that are not square", TALL, "c.oft_blocks F32 2,2,1", NULL, SFT_SIZE_MISMATCH,
+          "square blocks" },
+        { "blocks of another height", TALL, "c.oft_blocks F32 3,2,2", NULL, SFT_SIZE_MISMATCH,
+          "an adapter of another model" },
+        { "(IA)^3 without a weight", TALL, "c.on_input F32 1", NULL, SFT_INCOMPLETE, "a weight" },
+        { "an embedding", ZEROS, "c.lora_embedding_A F32 1,2 1 2;c.lora_embedding_B F32 2,1 10 30",
+          NULL, SFT_OK, "?" },
+        { "DoRA of one", ZEROS, "c.lora_embedding_A F32 1,2 1 2;c.lora_embedding_B F32 2,1 10 20;"
+          "c.lora_magnitude_vector F32 2 1", NULL, SFT_CAST_DTYPE, "stored the other way round" },
+        { "codes that no layout explains", "c.weight F8_E4M3 2,2;c.weight_scale F16 3 1", A B, NULL,
+          SFT_CAST_DTYPE, "c" },
         { "no rank", ZEROS, "c.lora_A.weight F32 0,2;c.lora_B.weight F32 2,0", NULL,
           SFT_SIZE_MISMATCH, "without elements" },
         { "a core", ZEROS, "c.lora_down.weight F32 1,2 10 20;c.lora_up.weight F32 2,1 1 2;"
@@ -435,11 +468,84 @@ static void finds_layers(void **unused) {
     CHECK(cases);
 }
 
+/* A layer of one column, of more rows than are computed at once: its norm is over all of them. */
+static void decomposes_one_column(void **unused) {
+    (void)unused;
+    enum { ROWS = 1 << 20 };
+    float *values = calloc(ROWS, sizeof *values), *zeros = calloc(ROWS + 2, sizeof *zeros);
+    sft_buffer out = { 0 };
+    sft_adapter_merge *made;
+    assert_non_null(values);
+    assert_non_null(zeros);
+    for (size_t i = 0; i < ROWS; i++) values[i] = 1;
+    zeros[ROWS + 1] = 2048; /* twice the norm of the column */
+    test_file f = make_file("{" ADAPTER_F32("c.weight", "[1048576]", 0, 4194304) "}", values,
+                            ROWS * sizeof *values);
+    test_file g = make_file("{" ADAPTER_F32("c.lora_up.weight", "[1048576,1]", 0, 4194304) ","
+                            ADAPTER_F32("c.lora_down.weight", "[1,1]", 4194304, 4194308) ","
+                            ADAPTER_F32("c.dora_scale", "[1,1]", 4194308, 4194312) "}", zeros,
+                            (ROWS + 2) * sizeof *zeros);
+    sft_set *model = adapter_set(&f, NULL), *adapter = adapter_set(&g, NULL);
+    assert_int_equal(sft_adapter_merge_new(model, NULL, &made, NULL), SFT_OK);
+    assert_int_equal(sft_adapter_merge_add(made, adapter, NULL, NULL), SFT_OK);
+    assert_int_equal(sft_adapter_merge_save(made, sft_sink_memory(&out), NULL, NULL), SFT_OK);
+    memcpy(values, out.data + out.len - ROWS * sizeof *values, ROWS * sizeof *values);
+    for (size_t i = 0; i < ROWS; i++) assert_true(values[i] > 1.9999f && values[i] < 2.0001f);
+    sft_adapter_merge_free(made);
+    sft_buffer_free(&out);
+    sft_set_close(model);
+    sft_set_close(adapter);
+    free_file(&f);
+    free_file(&g);
+    free(values);
+    free(zeros);
+}
+
+static void refuses_nothing_given(void **unused) {
+    (void)unused;
+    test_file f = spell_file(TALL);
+    sft_set *set = adapter_set(&f, NULL);
+    sft_adapter_merge *merge;
+    sft_adapter_conversion *conversion;
+    sft_adapter *adapter;
+    sft_error err;
+    sft_buffer out = { 0 };
+    assert_int_equal(sft_adapter_merge_new(NULL, NULL, &merge, &err), SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "a model and a place"));
+    assert_null(merge);
+    assert_int_equal(sft_adapter_merge_new(set, NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_adapter_merge_add(NULL, set, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "a merge and an adapter"));
+    assert_int_equal(sft_adapter_merge_plan(NULL, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_adapter_merge_save(NULL, sft_sink_memory(&out), NULL, &err),
+                     SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_adapter_merge_new(set, NULL, &merge, NULL), SFT_OK);
+    assert_int_equal(sft_adapter_merge_add(merge, NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_adapter_merge_plan(merge, &err), SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "expected adapters, found none"));
+    assert_int_equal(sft_adapter_merge_matched(merge, 0), 0);
+    assert_int_equal(sft_adapter_merge_unmatched(merge, 0), 0);
+    sft_adapter_merge_free(merge);
+    assert_int_equal(sft_adapter_conversion_new(NULL, NULL, &conversion, &err), SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "an adapter and a place"));
+    assert_null(conversion);
+    assert_int_equal(sft_adapter_conversion_new(set, NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_adapter_conversion_save(NULL, sft_sink_memory(&out), NULL, &err),
+                     SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "expected a conversion"));
+    assert_int_equal(sft_adapter_open(NULL, NULL, &adapter, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(out.len, 0);
+    sft_set_close(set);
+    free_file(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_methods),
         cmocka_unit_test(takes_configurations),
         cmocka_unit_test(finds_layers),
+        cmocka_unit_test(decomposes_one_column),
+        cmocka_unit_test(refuses_nothing_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

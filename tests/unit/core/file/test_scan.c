@@ -345,6 +345,25 @@ static void other_formats_are_named(void **state) {
     assert_int_equal(sft_scan_finding_at(scan, 0)->error.code, SFT_FOUND_HTML);
     assert_int_equal(sft_scan_note_count(scan), 0);
     sft_scan_close(scan);
+    /* Pointers of Git LFS, with a size or with what is none; and blanks beyond a short header. */
+    static const struct {
+        const char *text, *words;
+    } rows[] = {
+        { "version https://git-lfs.github.com/spec/v1\nsize 1234", "model (1.2 KB elsewhere)" },
+        { "version https://git-lfs.github.com/spec/v1\nsize 12x4", "model (12 bytes elsewhere)" },
+        { "version https://git-lfs.github.com/spec/v1\nsize 99999999999999999999",
+          "not the model" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        scan = scan_at(rows[i].text, strlen(rows[i].text), SFT_LEVEL_COMPAT);
+        assert_int_equal(sft_scan_error(scan)->code, SFT_FOUND_GIT_LFS);
+        if (!strstr(sft_scan_error(scan)->message, rows[i].words))
+            fail_msg("row %zu: %s", i, sft_scan_error(scan)->message);
+        sft_scan_close(scan);
+    }
+    scan = scan_at("\2\0\0\0\0\0\0\0   {}", 13, SFT_LEVEL_COMPAT);
+    assert_int_equal(sft_scan_error(scan)->code, SFT_JSON_SYNTAX);
+    sft_scan_close(scan);
     temp_write("page", page, sizeof page - 1);
     assert_int_equal(sft_scan_open(temp_path("page"), NULL, &scan, NULL), SFT_OK);
     assert_int_equal(sft_scan_error(scan)->code, SFT_FOUND_HTML);

@@ -268,10 +268,74 @@ static void others(void **state) {
     assert_int_equal(sft_sweep(temp_path(""), true, NULL, NULL, &count, &err), SFT_OK);
 }
 
+/* Without a place for the error the code is the same. */
+static void no_error_places(void **state) {
+    static const uint64_t four[] = { 4 };
+    sft_spec spec = { sft_span_cstr("a"), SFT_U8, 1, four };
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
+    sft_buffer out = { .alloc = { NULL, NULL } };
+    sft_repair *repair = NULL;
+    sft_file *file = NULL;
+    sft_writer *w = NULL;
+    char bytes[4];
+    size_t i;
+    (void)state;
+    test_file f = make_file(HEADER, "data", 2);
+    temp_write("cut", f.bytes, f.len);
+    assert_int_equal(sft_repair_open(temp_path("cut"), NULL, &repair, NULL), SFT_DATA_TRUNCATED);
+    assert_null(repair);
+    open.header_only = true;
+    for (int place = 0; place < 2; place++) {
+        sft_error *to = place ? &err : NULL;
+        err = (sft_error)SFT_ERROR_INIT;
+        assert_int_equal(sft_open(temp_path("cut"), &open, &file, to), SFT_OK);
+        assert_int_equal(sft_read_into(file, sft_file_tensor_at(file, 0), bytes, 4, to),
+                         SFT_DATA_TRUNCATED);
+        if (place) assert_string_equal(err.tensor, "a");
+        sft_close(file);
+        assert_int_equal(sft_writer_begin_unplanned(NULL, sft_sink_memory(&out), &w, to), SFT_OK);
+        assert_int_equal(sft_writer_add(w, &spec, &i, to), SFT_OK);
+        assert_int_equal(sft_writer_put(w, 7, "x", 1, to), SFT_BAD_ARGUMENT);
+        assert_int_equal(sft_writer_add(w, &spec, &i, to), SFT_BAD_ARGUMENT);
+        sft_writer_abandon(w);
+        sft_buffer_free(&out);
+    }
+    free_file(&f);
+    char text[64];
+    assert_int_equal(sft_error_text(NULL, NULL, text, sizeof text), strlen("no error"));
+    assert_string_equal(text, "no error");
+}
+
+/* What is no file has no digests in a cache, and gets none. */
+static void caches(void **state) {
+    char name[SFT_HASH_MARK_SIZE + 1];
+    sft_hash_cache *cache = NULL;
+    uint64_t time = 7;
+    (void)state;
+    memset(name, 'n', sizeof name);
+    name[SFT_HASH_MARK_SIZE] = '\0';
+    assert_int_equal(sft_hash_cache_open(temp_path("cache"), NULL, &cache, &err), SFT_OK);
+    static const char *const paths[] = { "", "none", NAME };
+    for (size_t i = 0; i < 3; i++) {
+        sft_hashes hashes = SFT_HASHES_INIT(SFT_HASH_ALL);
+        sft_hash_cache_find(cache, temp_path(paths[i]), &hashes);
+        assert_int_equal(hashes.known, 0);
+        sft_hash_cache_mark(cache, temp_path(paths[i]), name, 9); /* too long a name */
+        assert_false(sft_hash_cache_marked(cache, temp_path(paths[i]), name, &time));
+        sft_hash_cache_mark(cache, temp_path(paths[i]), "seen", 9);
+        assert_int_equal(sft_hash_cache_marked(cache, temp_path(paths[i]), "seen", &time), i == 2);
+        assert_false(sft_hash_cache_marked(cache, temp_path(paths[i]), "", &time));
+        assert_false(sft_hash_cache_marked(cache, temp_path(paths[i]), "other", &time));
+        assert_int_equal(time, i == 2 ? 9 : 7);
+    }
+    assert_int_equal(sft_hash_cache_count(cache), 1);
+    sft_hash_cache_close(cache);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, temp_dir_remove)
 
 int main(void) {
     const struct CMUnitTest tests[] = { TEST(files), TEST(writers), TEST(edits), TEST(sets),
-                                        TEST(others) };
+                                        TEST(others), TEST(no_error_places), TEST(caches) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,6 +109,8 @@ static void test_origins(void **state) {
     assert_false(sfti_url_same_site("https://civitai.com/", "https://notcivitai.com/x"));
     assert_false(sfti_url_same_site("https://1.2.3.4/", "https://9.9.3.4/"));
     assert_false(sfti_url_same_site("https://localhost/", "https://b/"));
+    assert_false(sfti_url_same_site("https://civitai.com/", "civitai.com"));
+    assert_false(sfti_url_same_site("civitai.com", "https://civitai.com/"));
 }
 
 /* ── Redirects ── */
@@ -206,6 +208,14 @@ static void test_show(void **state) {
         assert_memory_equal(out, "https://a/bcd?[...]", strlen(out));
     }
     sfti_url_show("https://a/", out, 0);
+    char longest[400] = "https://", shown[400];
+    memset(longest + 8, 'h', 260); /* no host is as long */
+    memcpy(longest + 268, ":x/", 4);
+    sfti_url_show(longest, shown, sizeof shown);
+    assert_string_equal(shown, UNSHOWN);
+    memcpy(longest + 8 + 255, ":x/", 4);
+    sfti_url_show(longest, shown, sizeof shown);
+    assert_int_equal(strlen(shown), 8 + 255 + strlen("[...]"));
 }
 
 /* ── Percent coding ── */
@@ -252,7 +262,8 @@ static void test_public(void **state) {
         "[fc00::1]", "[fd12:3456::1]", "[ff02::1]", "[2001:db8::1]", "[2001::1]",
         "[2002:7f00:1::]", "[3fff::1]", "[100::1]", "[4000::1]", "[::g]", "[1:2]", "[::1::]",
         "[1:2:3:4:5:6:7:8:9]", "[1.2.3.4]x", "127.0.0.256", "1.2.3.4.5", "08.8.8.8.8", "999",
-        "4294967296", "", ".", "..", "x.0x7f", "127.0.0.0x1", "[",
+        "4294967296", "", ".", "..", "x.0x7f", "127.0.0.0x1", "[", "[1:]", "[::1:2:3:4:5:6:7:8]",
+        "[1:2:3:4:5:6:7:8::]", "[1:2:3:4:5:6:7::8]x", "[::1;2]", "[1::2::3]", "[:]", "[:1:2]",
     };
     for (size_t i = 0; i < COUNT(public); i++)
         if (!sfti_host_is_public(sft_span_cstr(public[i]))) fail_msg("%s", public[i]);

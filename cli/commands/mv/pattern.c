@@ -63,7 +63,7 @@ static sft_code check_folders(sft_span text, sft_error *err) {
         return cli_usage_error(err, "expected a path within the folder after --to, found %s",
                                text.len ? "one from the root on" : "none");
     while (cli_next_part(&text, '/', &part))
-        if (cli_is(part, "..") || cli_is(part, ".") || (part.len == 0 && text.data && text.len))
+        if (cli_is(part, "..") || cli_is(part, ".") || (part.len == 0 && text.len))
             return cli_usage_error(err, "expected a path within the folder after --to, found a "
                                    "part \"%.*s\"", SFTI_CLIP(part, (size_t)8));
     return SFT_OK;
@@ -123,7 +123,7 @@ static sft_span value_of(cli *c, const mv_part *part, const sft_node *root, sft_
         cli_field_place place;
         uint64_t trust = 100;
         if (cli_is(part->fields[i], "stem")) return stem;
-        if (!cli_field_place_of(part->fields[i], &place)) continue;
+        (void)cli_field_place_of(part->fields[i], &place); /* as when it was read */
         if (place.fact < SFT_FACT_COUNT) {
             const sft_node *fact = sft_node_get(sft_node_get(root, "model"),
                                                 sft_fact_name((sft_fact)place.fact));

@@ -38,7 +38,7 @@ static sft_code find_picture(cli *c, const cli_model *model, uint32_t size, thum
         sft_buffer bytes = { .alloc = c->alloc };
         sft_code code = SFT_OK;
         int fd, error = 0;
-        if (!sft_info_preview_at(model->info, i, &preview)) break;
+        (void)sft_info_preview_at(model->info, i, &preview);
         sft_span picture = preview.data;
         if (preview.path.len) {
             char *path = sfti_arena_copy((sfti_arena *)&model->arena, preview.path.data,

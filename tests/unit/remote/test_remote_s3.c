@@ -42,6 +42,9 @@ static void test_s3_urls(void **state) {
         { "s3://bucket/a b/\xc3\xa4+=&;,:@()~%41", "https://bucket.s3.amazonaws.com/"
           "a%20b/%C3%A4%2B%3D%26%3B%2C%3A%40%28%29~%2541" },
         { "s3://bucket//a//b", "https://bucket.s3.amazonaws.com//a//b" },
+        { "s3://-bucket/k", "https://s3.amazonaws.com/-bucket/k" },
+        { "s3://bucket-/k", "https://s3.amazonaws.com/bucket-/k" },
+        { "s3://buc_ket/k", "https://s3.amazonaws.com/buc_ket/k" },
         { "s3://with.dots/key", "https://s3.amazonaws.com/with.dots/key" },
         { "s3://Upper_case/key", "https://s3.amazonaws.com/Upper_case/key" },
     };
@@ -82,7 +85,9 @@ static void test_bad_names(void **state) {
         { "s3://ab/key", SFT_REMOTE_URL },  { "s3://a..b/key", SFT_REMOTE_URL },
         { "s3://.../key", SFT_REMOTE_URL }, { "s3://b%20b/key", SFT_REMOTE_URL },
         { "s3://bucket", SFT_IO_NOT_FILE }, { "s3://bucket/folder/", SFT_IO_NOT_FILE },
-        { "gs://bucket/", SFT_IO_NOT_FILE },
+        { "gs://bucket/", SFT_IO_NOT_FILE },  { "s3://.bucket/key", SFT_REMOTE_URL },
+        { "s3://bucket./key", SFT_REMOTE_URL }, { "s3://buc{ket/key", SFT_REMOTE_URL },
+        { "s3://buc`ket/key", SFT_REMOTE_URL }, { "s3://b\xc3\xa4" "ket/key", SFT_REMOTE_URL },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         script s;
@@ -420,6 +425,32 @@ static void test_files(void **state) {
     check_request(ENV(home, { "AWS_CONFIG_FILE", temp_path("none") },
                       { "AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials" }),
                   "s3://bucket/k", "https://bucket.s3.amazonaws.com/k", AWS4("DEFAULTKEY/20"));
+    static const char *const numbers[] = { "http://[::1]:9000", "http://10.0.0.1:9" };
+    for (size_t i = 0; i < 2; i++) { /* no bucket is part of a number */
+        char url[64];
+        (void)snprintf(url, sizeof url, "%s/bucket/k", numbers[i]);
+        check_request(ENV(home, { "AWS_PROFILE", "lab rat" }, { "AWS_REGION", "mars" },
+                          { "AWS_ENDPOINT_URL_S3", numbers[i] }),
+                      "s3://bucket/k", url, AWS4("LABKEY/20"));
+    }
+    static const char sections[] =
+        "\xef\xbb\xbf[profile]\nregion = a-1\n[profileq]\nregion = b-1\n[profile 'q']\n"
+        "region = c-1\r\n[profile\ttab]\n; region = x\nregion: d-1\n[profile \"open]\n"
+        "region = e-1\n[profile x]\nregion =\n[services s]\ns3 =\n"
+        "  endpoint_url = http://f.example\n"
+        "[profile s]\nservices = s\nregion = g-1\n";
+    static const struct { const char *profile, *url; } named[] = {
+        { "q", "https://bucket.s3.c-1.amazonaws.com/k" },
+        { "tab", "https://bucket.s3.d-1.amazonaws.com/k" },
+        { "\"open", "https://bucket.s3.e-1.amazonaws.com/k" },
+        { "x", "https://bucket.s3.amazonaws.com/k" },
+        { "s", "http://f.example/bucket/k" },
+    };
+    temp_write(".aws/config", sections, sizeof sections - 1);
+    for (size_t i = 0; i < COUNT(named); i++)
+        check_request(ENV(keys[0], keys[1], { "AWS_PROFILE", named[i].profile },
+                          { "AWS_CONFIG_FILE", temp_path(".aws/config") }),
+                      "s3://bucket/k", named[i].url, AWS4("AKID/20"));
     remove_files();
 }
 

@@ -167,6 +167,13 @@ static void test_xml_events(void **state) {
         { "<a><![CDATA[x]]", "<a!the end of CDATA@3" },
         { "<? ", "!the end of an instruction@0" },
         { "<>", "!a tag@0" },
+        { "<a></>", "<a!the tag that ends an element@3" },
+        { "<a></a b>", "<a!the tag that ends an element@3" },
+        { "<A_b-c.d9\xc3\xa4/>", "<A_b-c.d9\xc3\xa4" "A_b-c.d9\xc3\xa4>$" },
+        { "<a+/>", "<aa>$" },
+        { "<a x='\"/' y=\"'\"/>", "<aa>$" },
+        { "<a>\t \r\n<b/>\t</a>\t", "<a<bb>a>$" },
+        { "<a><b>", "<a<b!the end of an element@6" },
     };
     char found[512];
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -198,6 +205,15 @@ static void test_xml_texts(void **state) {
         { "<k>&#x110000;</k>", NULL },
         { "<k>&#;</k>", NULL },
         { "<k>&#12a;</k>", NULL },
+        { "<k>&#x;</k>", NULL },
+        { "<k>&#xg;</k>", NULL },
+        { "<k>&#x0;</k>", NULL },
+        { "<k>&#xDFFF;&#xE000;</k>", NULL },
+        { "<k>&#xE000;&#xD7FF;&#x10FFFF;</k>", "\xee\x80\x80\xed\x9f\xbf\xf4\x8f\xbf\xbf" },
+        { "<k>&#0000000228;</k>", NULL }, /* longer than any */
+        { "<k>&;</k>", NULL },
+        { "<k><x>&bad;</x>a</k>", "a" },
+        { "<k>a<x></k>", NULL },
         { "<k>&amp</k>", NULL },
         { "<k>a & b</k>", NULL },
         { "<k>\xff</k>", NULL },

@@ -275,7 +275,7 @@ static void takes_methods(void **unused) {
           "an adapter of another model" },
         { "(IA)^3 without a weight", TALL, "c.on_input F32 1", NULL, SFT_INCOMPLETE, "a weight" },
         { "an embedding", ZEROS, "c.lora_embedding_A F32 1,2 1 2;c.lora_embedding_B F32 2,1 10 30",
-          NULL, SFT_OK, "?" },
+          NULL, SFT_OK, "c.weight F32 2,2 10 30 20 60" },
         { "DoRA of one", ZEROS, "c.lora_embedding_A F32 1,2 1 2;c.lora_embedding_B F32 2,1 10 20;"
           "c.lora_magnitude_vector F32 2 1", NULL, SFT_CAST_DTYPE, "stored the other way round" },
         { "codes that no layout explains", "c.weight F8_E4M3 2,2;c.weight_scale F16 3 1", A B, NULL,

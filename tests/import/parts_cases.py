@@ -7,7 +7,7 @@ import os
 import struct
 import tarfile
 
-from hostile_other import block, field, table, variable, varint
+from hostile_other import block, field, masked, table, variable, varint
 from object_cases import DATA, HALF, HOOKS, W, check, floats, longs, of_plain, real
 from torch_bad_cases import (MAGIC, call, integer, integers, legacy, mapping, name, pickled, storage,
                              tar, tar_storage, tar_tensor, tensor, text, values, zipped)
@@ -248,6 +248,27 @@ def bundle(entries, data=DATA, header=field(1, 1, 0)):
     return write
 
 
+def checked(ctx):
+    """Variables with checksums, in two files."""
+    def of(first=masked(DATA[:8]), second=masked(DATA)):
+        def write(path):
+            with open(path, "wb") as file:
+                file.write(table([(0, b"", field(1, 2, 0)),
+                                  (0, b"a", variable(0, bytes_=0, crc=0)),
+                                  (0, b"v", variable(2, bytes_=8, crc=first)),
+                                  (0, b"w", variable(shard=1, crc=second))]))
+            for shard in range(2):
+                with open(path + f".data-0000{shard}-of-00002", "wb") as file:
+                    file.write(DATA)
+        return write
+    none, wrong = ("F32", [0], b""), ("foreign_checksum", "with the recorded CRC-32C ")
+    check(ctx, [
+        ("right", of(), "-", {"a": none, "v": HALF, "w": W}),
+        ("the first wrong", of(first=masked(DATA)), "-", wrong),
+        ("the second wrong", of(second=masked(DATA[:8])), "-", wrong),
+    ])
+
+
 def tables(ctx):
     scalar = field(1, 1, 0) + field(5, 4, 0)
     kept = [(b"_CHECKPOINTABLE_OBJECT_GRAPH", field(1, 7, 0) + field(5, 9, 0)),
@@ -441,6 +462,16 @@ def branches(ctx):
         ("averages beside tensors", ema, "-", {"v.w": HALF}),
         ("averages and all", ema, "all", {"v.w": HALF, "ema_model.w": W}),
         ("a short key", mapping(em=mapping(w=tensor()), ema=mapping(v=half)), "-", {"v": HALF}),
+        ("a path of ten levels", nested(mapping(w=tensor()), *"abcdefghij"),
+         "root=a.b.c.d.e.f.g.h.i.j", {"w": W, "left": []}),
+        ("a path of ten levels, and what is beside it", nested(mapping(v=half, k=nested(
+            mapping(w=tensor()), *"ghij")), *"abcdef"), "root=a.b.c.d.e.f.k.g.h.i.j",
+         {"w": W, "left": ["tensors of another branch"]}),
+        ("an empty key", mapping(**{"": mapping(x=mapping(w=tensor()))}), "root=.x", {"w": W}),
+        ("a branch within itself", b"}" + text("a") + b"}q\1" + text("w") + tensor() + b"s" +
+         text("b") + b"h\1ss", "root=a.b", (none[0], none[1] + '"a.b"')),
+        ("a float beside the model", b"}" + text("model") + mapping(w=tensor()) + b"s" + real(1.5) +
+         mapping(v=half) + b"s", "-", {"w": W, "left": ["tensors of another branch"]}),
         ("what stands beside", mapping(model=mapping(w=tensor()), epoch=b"K\7", n=b"N",
                                        args=mapping(a=b"K\1", b=b"N"), **{"": b"]"}), "-",
          {"w": W, "left": ["the integer 7", "None", "a dict of 2 values", "a list"]}),
@@ -538,5 +569,5 @@ def text_pickles(ctx):
 
 
 def cases(ctx):
-    for function in [shards, streams, tars, tables, blocks, branches, names, text_pickles]:
+    for function in [shards, streams, tars, tables, checked, blocks, branches, names, text_pickles]:
         yield function.__name__, functools.partial(function, ctx)

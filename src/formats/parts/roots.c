@@ -233,7 +233,7 @@ static sft_code report(roots_walk *w, const sfti_value *whole) {
     if (sum.tensors > 0)
         code = sfti_import_branch(w->im, path, sum.tensors, sum.bytes, whole == w->choice.root);
     if (!code) code = list_branches(w, whole, path, 1, &listed);
-    for (uint32_t i = 0; i < w->choice.depth && !code; i++) {
+    for (size_t i = 0; i < w->choice.depth && !code; i++) {
         const sfti_value *next = i + 1 < w->choice.depth ? w->choice.above[i + 1] : w->choice.root;
         code = report_beside(w, w->choice.above[i], path, next);
         sfti_child child;

@@ -51,12 +51,15 @@ static sft_code choice_enter(sfti_subtrees *sums, sfti_choice *choice, const sft
     (void)sfti_child_key(child, digits, &key);
     size_t len = choice->path.len;
     char *path = sfti_arena_array(&sums->im->arena, len + key.len + 1, 1);
-    if (!path) return sfti_fail_memory(sums->im->err, len + key.len);
+    sfti_value **above = sfti_arena_grow(&sums->im->arena, choice->above, choice->depth, 1,
+                                         &choice->cap, sizeof *above);
+    if (!path || !above) return sfti_fail_memory(sums->im->err, len + key.len);
     if (len > 0) memcpy(path, choice->path.data, len);
     if (len > 0) path[len++] = '.';
     memcpy(path + len, key.data, key.len);
     choice->path = (sft_span){ path, len + key.len };
-    if (choice->depth < 8) choice->above[choice->depth++] = choice->root;
+    choice->above = above;
+    above[choice->depth++] = choice->root;
     choice->root = child->value;
     choice->key = child->key;
     return SFT_OK;

@@ -51,8 +51,8 @@ bool sfti_value_scalar(const sfti_import *im, const sfti_value *value);
 
 typedef struct sfti_choice {
     sfti_value *root;      /* whose tensors are imported */
-    sfti_value *above[8];  /* containers on the way to it, the whole first */
-    uint32_t depth;        /* how many */
+    sfti_value **above;    /* containers on the way to it, the whole first */
+    size_t depth, cap;     /* how many */
     sft_span path;         /* to it, as options.root spells it */
     const sfti_value *key; /* its last level; NULL: the whole, or an index */
     bool only_model;       /* of the whole: without the branches that sfti_branch_is_other names */

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#define MERGED_SHOWN 6
 #define LINES_SHOWN 4
 #define GUESS_TRUST 40 /* and less is no more than a guess */
 #define OTHER_TRUST 10 /* and less is of another file */
@@ -291,10 +292,16 @@ void cli_line_merge(cli *c, const sft_node *root) {
     cli_phrase_part(&line, "", sft_node_text(merge, "tool"), "");
     cli_phrase_part(&line, "", sft_node_text(merge, "method"), "");
     size_t shown = 0;
-    for (const sft_node *one = cli_first(merge, "sources"); one && shown < 6; one = one->next) {
+    for (const sft_node *one = cli_first(merge, "sources"); one; one = one->next) {
         sft_span made = sft_node_text(one, "made_from"), weight = sft_node_text(one, "weight");
-        if (sft_node_true(one, "ancestor")) continue;
-        cli_phrase_part(&line, shown++ ? "" : "from ", sft_node_text(one, "name"), "");
+        sft_span name = sft_node_text(one, "name"), sha256 = sft_node_text(one, "sha256");
+        if (!name.len && sha256.len) name = (sft_span){ sha256.data, 10 }; /* as AutoV2 */
+        if (!name.len || sft_node_true(one, "ancestor")) continue;
+        if (shown == MERGED_SHOWN) {
+            cli_text(&c->out, ", …");
+            break;
+        }
+        cli_phrase_part(&line, shown++ ? "" : "from ", name, "");
         if (weight.len) cli_fill(&c->out, " (%)", weight);
         if (made.len) cli_fill(&c->out, " [% of ", sft_node_text(one, "method"));
         if (made.len) cli_fill(&c->out, "%]", made);

@@ -147,7 +147,7 @@ static sft_code find_bits(sfti_quant_fit *f, const uint64_t *told, uint32_t *bit
 static bool is_split(const sfti_quant_fit *f) {
     const sfti_quant_layout *layout = f->match->layout;
     uint64_t values;
-    if (!layout->parts[0].split || f->group % 16 != 0 || f->group == 0
+    if (!layout->parts[0].split || f->group % 16 != 0
         || sfti_fit_role(f, SFTI_PART_BOOK, NULL) || sfti_fit_role(f, SFTI_PART_ADD, NULL))
         return false;
     for (size_t k = 1; k < layout->count; k++) {

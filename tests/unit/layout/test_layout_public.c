@@ -318,6 +318,48 @@ static void refuses_models(void **state) {
     }
 }
 
+#define DECLARES(text) "{\"__metadata__\":{\"_quantization_metadata\":\"" text "\"},"
+#define DENOISER F32("layers.0.attention.qkv.weight", "[6,2]", 0, 48) "," \
+    F32("noise_refiner.0.attention.qkv.weight", "[6,2]", 48, 96) "," \
+    F32("layers.0.adaLN_modulation.0.weight", "[2,2]", 96, 112) "," \
+    F32("x_embedder.weight", "[1]", 112, 116) "}"
+#define DECODER F32("decoder.up.3.block.0.norm1.weight", "[1]", 0, 4) "," \
+    F32("encoder.down.0.block.0.norm1.weight", "[1]", 4, 8) "}"
+
+/* Two files: what both declare of quantised layers is the same, and the pipeline is known. */
+static void takes_two_models(void **state) {
+    static const struct { const char *heads[2], *architecture; sft_code code; const char *says; }
+    cases[] = {
+        { { "{" DENOISER, "{" DECODER }, "z-image", SFT_OK, "" },
+        { { DECLARES("{}") DENOISER, DECLARES("{}") DECODER }, "z-image", SFT_OK, "" },
+        { { DECLARES("{}") DENOISER, DECLARES("[]") DECODER }, "z-image", SFT_CAST_DTYPE,
+          "expected one declaration of quantised layers (_quantization_metadata) in all files" },
+        { { "{" DENOISER, "{" DENOISER }, "z-image", SFT_TENSOR_DUPLICATE,
+          "expected one transformer, found two" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char bytes[2][1024];
+        sft_set *own[2];
+        sft_layout_options options = SFT_LAYOUT_OPTIONS_INIT;
+        sft_layout_conversion *conversion;
+        size_t who;
+        for (size_t k = 0; k < 2; k++)
+            own[k] = set_of(bytes[k], sizeof bytes[k], cases[i].heads[k],
+                            strstr(cases[i].heads[k], "decoder") ? 8 : 116);
+        options.to = SFT_LAYOUT_SINGLE;
+        options.architecture = cases[i].architecture;
+        sft_code code = sft_layout_conversion_new((const sft_set *const *)own, 2, &options,
+                                                  &conversion, &who, &err);
+        if (code != cases[i].code) print_error("case %zu: %d %s\n", i, (int)code, err.message);
+        assert_int_equal(code, cases[i].code);
+        if (code) assert_non_null(strstr(err.message, cases[i].says));
+        else assert_int_equal(sft_layout_conversion_components(conversion), 2);
+        if (!code) sft_layout_conversion_free(conversion);
+        for (size_t k = 0; k < 2; k++) sft_set_close(own[k]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tells),
@@ -326,6 +368,7 @@ int main(void) {
         cmocka_unit_test(refuses),
         cmocka_unit_test(takes_null),
         cmocka_unit_test(refuses_models),
+        cmocka_unit_test(takes_two_models),
     };
     return cmocka_run_group_tests(tests, open_model, close_model);
 }

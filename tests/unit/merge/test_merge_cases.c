@@ -203,6 +203,14 @@ static void finds_tensors(void **state) {
         /* layers */
         { { "m.0.w F32 1 #5;m.1.w F32 1 #6" }, PASSED "[1, 2]\n", NONE, { 0 }, "=6", NONE, false,
           0 },
+        { { "m.0.w F32 1 #5;m.1.w F32 1 #6" }, PASSED "[1, 2]\nparameters:\n  scale:\n"
+          "    - glob: 'm.0.*'\n      value: 3\n    - value: 2\n", NONE, { 0 }, "=12", NONE, false,
+          0 },
+        { { "m.0.w F32 1 #5;m.1.w F32 1 #6" }, PASSED "[1, 2]\nparameters:\n  scale:\n"
+          "    - glob: 'm.1.*'\n      value: 3\n    - value: 2\n", NONE, { 0 }, "=18", NONE, false,
+          0 },
+        { { "w BF16 2 #16256,16384" }, "passthrough", NONE, { 0 }, "=1,2", NONE, false,
+          SFT_F32 + 1 },
         { { "m.0.w F32 1" }, PASSED "[0, 2]\n", NONE, { 0 },
           "expected a layer_range within the 1 layers of the model, found one up to 2", 0, false,
           0 },
@@ -464,6 +472,15 @@ static void refuses_arguments(void **state) {
     assert_int_equal(sft_mixture_new(model.set, sets, 2, NULL, NULL, &mixture, NULL, &err),
                      SFT_BAD_ARGUMENT);
     assert_non_null(strstr(err.message, "expected a model, found NULL"));
+    case_model other = case_open("v F32 2", NULL);
+    size_t who = 7;
+    sets[0] = other.set;
+    assert_int_equal(sft_mixture_new(model.set, sets, 1, NULL, NULL, &mixture, &who, &err),
+                     SFT_TENSOR_NOT_FOUND);
+    assert_int_equal(who, 1);
+    assert_null(mixture);
+    case_close(&other);
+    sets[0] = model.set;
     job.size = 1;
     assert_int_equal(sft_mixture_new(model.set, sets, 1, &job, NULL, &mixture, NULL, &err),
                      SFT_BAD_ARGUMENT);

@@ -18,6 +18,8 @@
 #define WEIGHTS(text) ",\"config_groups\":{\"g\":{\"weights\":{" text "}}}"
 #define TWO(a, b) ",\"config_groups\":{\"g\":{\"weights\":{" a "}},\"h\":{\"weights\":{" b "}}}"
 
+#define GROUPS(block, size) "\"block_structure\":[" block "],\"group_size\":" size
+
 /* Of w: 1 in F8_E4M3, factor 2; or four factors. */
 static void reads_configurations(void **unused) {
     static const quant_case cases[] = {
@@ -29,6 +31,11 @@ static void reads_configurations(void **unused) {
           "quant_method that is known in the quantization_config of the metadata, found "
           "\"compressed+tensors\"" },
         { SCALED, "{\"quant_method\":\"fp9\"}", NULL, "expected a quant_method that is known" },
+        { SCALED, "{\"quant_method\":\"fp_\"}", NULL, "expected a quant_method that is known" },
+        { BLOCKS, CT(",\"config_groups\":{\"g\":{\"weights\":{" GROUPS("9,9", "2") "}},\"h\":{"
+          "\"weights\":{" GROUPS("1,2", "4") "}},\"i\":{\"weights\":{" GROUPS("1,2", "2") "}}}"),
+          "w",
+          "=2,2,3,3,4,4,5,5" },
         { SCALED, "{}", NULL, "expected a quant_method that is known in the quantization_config of "
           "the metadata, found \"none\"" },
         { SCALED, "[1]", NULL, "expected a quantization_config in JSON in the metadata" },

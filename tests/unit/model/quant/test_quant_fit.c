@@ -45,6 +45,13 @@ static void fits_factors(void **unused) {
           "100000000000000000]" },
         { "w F8_E4M3 2,4;w_scale F32 0,100000000000000000,100000000000000000,100000000000000000,"
           "100000000000000000,7", NULL, "w_scale", "100000000000000000,...]" },
+        { "w F8_E4M3 4,4 #56;w_scale F32 2,2 #2,3,4,5", NULL, "w",
+          "=2,2,3,3,2,2,3,3,4,4,5,5,4,4,5,5" },
+        { "w F8_E4M3 0,8589934592,8589934592;w_scale F32 0,8589934592,8589934592", NULL, "w_scale",
+          "expected the shape [8589934592,8589934592], found [0,8589934592,8589934592]" },
+        { "w F8_E4M3 1099511627776,0,1099511627776;w_scale F32 1099511627776,0,1099511627776", NULL,
+          "w_scale",
+          "expected the shape [1,1099511627776], found [1099511627776,0,1099511627776]" },
         /* of several matrices: one, one each, one a row */
         { "w F8_E4M3 2,2,2 #56;w_scale F32 1 #3", NULL, "w", "=3,3,3,3,3,3,3,3" },
         { "w F8_E4M3 2,2,2 #56;w_scale F32 2,1,1 #2,3", NULL, "w", "=2,2,2,2,3,3,3,3" },
@@ -224,6 +231,8 @@ static void fits_packed_codes(void **unused) {
 
 #define COMFY(text) ";m.comfy_quant U8 ? =" text
 
+#define ASYM "m.weight I8 "
+
 static void fits_what_comfy_declares(void **unused) {
     static const quant_case cases[] = {
         { "m.weight F8_E4M3 2,4 #56;m.weight_scale F32 - #2"
@@ -308,6 +317,23 @@ static void fits_what_comfy_declares(void **unused) {
           NULL, "m.weight", "=1,1,1,-1" },
         { "m.weight I8 2,4 #2;m.weight_scale F32 2 #1,2"
           COMFY("{\"format\":\"int8_tensorwise\"}"), NULL, "m.weight", "=2,2,2,2,4,4" },
+        /* rows of 6 bits, or of 4, as the number of scales tells; 32 and 8 are in the middle */
+        { ASYM "1,24 #0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,170,170,170,170,170,170,170,170;"
+          "m.weight_s_rel F32 1,2 #1;m.weight_s_channel F32 1 #1"
+          COMFY("{\"format\":\"asym_w4a8_int8\",\"convrot_groupsize\":16}"), NULL, "m.weight",
+          "=0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0" },
+        { ASYM "1,24 #136;m.weight_s_rel F32 1,6 #1;m.weight_s_channel F32 1 #1"
+          COMFY("{\"format\":\"asym_w4a8_int8\",\"convrot_groupsize\":16,\"group_size\":8}"), NULL,
+          "m.weight", "=0,0,0,0,0,0,0,0" },
+        { ASYM "1,24;m.weight_s_rel F32 1,1;m.weight_s_channel F32 1"
+          COMFY("{\"format\":\"asym_w4a8_int8\",\"convrot_groupsize\":16}"), NULL,
+          "m.weight_s_rel", "values of the shape [1,48], found the shape [1,1]" },
+        { ASYM "1,24;m.weight_s_rel F32 2;m.weight_s_channel F32 1"
+          COMFY("{\"format\":\"asym_w4a8_int8\",\"convrot_groupsize\":16}"), NULL,
+          "m.weight_s_rel", "values of the shape [1,48], found the shape [2]" },
+        { ASYM "0,24;m.weight_s_rel F32 0,1152921504606846976;m.weight_s_channel F32 1"
+          COMFY("{\"format\":\"asym_w4a8_int8\",\"convrot_groupsize\":16}"), NULL,
+          "m.weight_s_rel", "found the shape [0,1152921504606846976]" },
         /* another declaration of what is read by its names */
         { "m.w_packed I32 2,1;m.w_scale F16 2,1;m.w_shape I64 2 #2,8;m.comfy_quant U8 ? ="
           "{\"format\":\"float8_e4m3fn\"}",

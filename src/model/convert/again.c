@@ -14,13 +14,13 @@ static sft_dtype held_as(const sfti_layout_part *how, sft_dtype stored) {
 static bool is_stored_so(const sfti_quant_part *have, const sfti_layout_part *want,
                          sft_dtype stored) {
     const sfti_layout_part *how = have->how;
-    return held_as(how, have->tensor->dtype) == held_as(want, stored)
-        && how->role == want->role && how->code == want->code && how->bits == want->bits
-        && how->plus == want->plus && how->high == want->high && how->awq == want->awq
-        && how->across == want->across && how->words == want->words && how->tiled == want->tiled
-        && how->joined == want->joined && how->planes == want->planes
-        && how->divides == want->divides && how->to_int8 == want->to_int8
-        && how->then == want->then;
+    int differ = (how->role ^ want->role) | (how->code ^ want->code) | (how->bits ^ want->bits)
+               | (how->plus ^ want->plus) | (how->high ^ want->high) | (how->awq ^ want->awq)
+               | (how->across ^ want->across) | (how->words ^ want->words)
+               | (how->tiled ^ want->tiled) | (how->joined ^ want->joined)
+               | (how->planes ^ want->planes) | (how->divides ^ want->divides)
+               | (how->to_int8 ^ want->to_int8) | (how->then ^ want->then);
+    return differ == 0 && held_as(how, have->tensor->dtype) == held_as(want, stored);
 }
 
 /* Whether the target's encoding of the same matrix has the quantised tensor's numbers, each for the

@@ -200,6 +200,9 @@ static void finds_tensors(void **state) {
           0 },
         { { "m.weight I8 2,4;m.weight_scale F32 3" }, "passthrough", NONE, { 0 }, "expected", 0,
           false, 0 },
+        { { "transformer.w F32 1 #4", "unet.w F8_E4M3 1 #56;unet.w_scale F32 1 #2" }, "linear",
+          NONE,
+          { 0 }, "=3", NONE, false, 0 },
         /* layers */
         { { "m.0.w F32 1 #5;m.1.w F32 1 #6" }, PASSED "[1, 2]\n", NONE, { 0 }, "=6", NONE, false,
           0 },

@@ -135,7 +135,7 @@ static void solve_sums(const mix_sums *s, size_t count, double *out, bool *unsur
             if (used[i] || !(a[i][i] > SOLVE_LEAST * before[i])) continue;
             if (best == count || a[i][i] / before[i] > a[best][best] / before[best]) best = i;
         }
-        if (best == count || !(before[best] > 0)) break;
+        if (best == count) break;
         used[best] = true;
         order[rank] = best;
         unsure[best] = false;
@@ -263,7 +263,7 @@ static sft_code settle(mix_run *run, sfti_mixture *out, sft_error *err) {
         join_sums(&run->sums[i], pairs, &sums[2 * b], &sums[2 * b + 1]);
         join_sums(&run->sums[i], pairs, &sums[2 * blocks - 2], &sums[2 * blocks - 1]);
     }
-    for (size_t b = 0; b < blocks; b++) {
+    for (size_t b = 0;; b++) { /* the last is of all */
         sft_mixture_block *block = &out->blocks[b];
         *block = (sft_mixture_block){ .name = { NULL, 0 }, .weights = weights + b * k };
         solve_sums(&sums[2 * b + 1], k, shares + b * k, unsure);

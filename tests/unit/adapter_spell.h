@@ -115,7 +115,7 @@ static inline void spell_buffer(const sft_buffer *file, char *out, size_t cap) {
 typedef sft_code spell_run(const void *one, const sft_allocator *alloc, char *out, size_t cap,
                            sft_error *err);
 
-#define SPELL_STEP 5 /* of n: cases begin at different ones */
+#define SPELL_STEP 5 /* of n, and more where there are many: cases begin at different ones */
 
 static inline bool spell_case(size_t i, spell_run *run, const void *one, const char *what,
                               sft_code want, const char *text) {
@@ -128,7 +128,7 @@ static inline bool spell_case(size_t i, spell_run *run, const void *one, const c
         return false;
     }
     code = SFT_OUT_OF_MEMORY;
-    for (size_t n = i % SPELL_STEP; code == SFT_OUT_OF_MEMORY; n += SPELL_STEP) {
+    for (size_t n = i % SPELL_STEP; code == SFT_OUT_OF_MEMORY; n += SPELL_STEP + n / 32) {
         short_memory memory = { .left = n };
         sft_allocator alloc = { short_resize, &memory };
         code = run(one, &alloc, out, sizeof out, &err);

@@ -155,7 +155,7 @@ static bool is_kept(catalog_details *out, const sft_node *node, const detail_bou
     /* A word or tag that is empty: an item of a list, whose first member is its text. */
     const sft_node *first = node->type == SFT_NODE_OBJECT && !is_member ? node->first : NULL;
     if (!has_content(node)) return false;
-    if (first && node->parent->type == SFT_NODE_LIST && !has_content(first)
+    if (first && !has_content(first)
         && (cli_is(first->key, "text") || cli_is(first->key, "tag")))
         return false;
     if (is_member && is_word_of(bounds->section->without, node->key)) return false;

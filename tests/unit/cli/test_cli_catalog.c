@@ -179,6 +179,86 @@ static void rows_are_written(void **state) {
     end_rows();
 }
 
+/* ── Details ── */
+
+typedef struct detail_case {
+    const char *result; /* of d/neon.safetensors */
+    const char *has[4], *lacks; /* in its block; NULL: nothing more */
+} detail_case;
+
+/* Facts without what is empty, bounded; what was cut is named. */
+static void details_of_models(void **state) {
+    static const detail_case cases[] = {
+        { "{'trigger_words':[{'text':'','group':1},{'text':'neon','folder':'f'},{'text':'x',"
+      "'words':"
+          "['y']}]}", { "\"neon\"", "[\"text\",\"folder\"]", "[\"text\"]" }, "group" },
+        { "{'frequent_tags':[{'tag':null},{'tag':'rain','count':2}]}", { "\"rain\"",
+          "[\"tag\",\"count\"]" }, NULL },
+        { "{'file':{'bytes':7,'header_bytes':3},'model':null,'links':[],'metadata':{'k':'v'}}",
+          { "[\"path\",\"file\",\"cut\"]", "[\"bytes\"]" }, "header_bytes" },
+        { "{'merge':{'recipe':{'" TIMES_10("longer-key") "':1,'k':'short'},'tool':'t'}}",
+          { "\"short\"", "[-1,\"recipe\"]", "\"t\"" }, "longer-key" },
+        { "{'merge':{'recipe':[[[[[[[[['deep']]]]]]]]],'tool':'t'}}",
+          { "[-1,\"recipe\"]", "\"t\"" }, "deep" },
+        { "{'merge':{'recipe':[" TIMES_10("1,2,3,") "4]}}",
+          { "[-1,1,2,3,1,2,3,1,2,3,1,2,3]", "[-1,\"recipe\"]" }, NULL },
+        { "{'merge':{'recipe':{'a':" TIMES_10("[[") "1" TIMES_10("]]") "}}}",
+          { "[-1,\"recipe\"]" }, NULL },
+        { "{'model':{'name':{'value':'N','source':'sidecar:neon.json:/x','trust':90},'author':"
+          "{'value':'A','source':'sidecar:neonx.json:/x','trust':80},'license':{'value':'mit',"
+          "'source':'','trust':70}}}", { "\"sources\":[\"sidecar:*.json:/x\","
+          "\"sidecar:neonx.json:/x\",\"?\"]", "[-1,\"N\",0,90]", "[-1,\"A\",1,80]",
+          "[-1,\"mit\",2,70]" }, NULL },
+        { "{'model':{'name':{'value':'N','source':'a','trust':90,'others':[{'value':'M','source':"
+          "'b','trust':50},{'value':null,'source':'c','trust':5},{'value':'K','source':'d','trust':"
+          "4},{'value':'L','source':'e','trust':3}]}}}",
+          { "[-1,\"N\",0,90,[-1,[-1,\"M\",1,50],[-1,\"K\",2,4]]]" }, "\"L\"" },
+        { "{'sidecars':[{'path':'d/e/neon.json','kind':'own.json'}]}", { "\"neon.json\"" }, "d/e" },
+        { "{'model':{'description':{'value':'" TIMES_10(TIMES_10(TIMES_10("abc ")))
+          "','source':'s','trust':9}}}", { "abc a\xE2\x80\xA6\"", "[-1,\"description\"]" }, NULL },
+        { "{'model':{'evidence':[],'notes':[{'text':'wet'}]}}", { "\"wet\"" }, "evidence" },
+        { "{'model':{'tags':{'value':[],'source':'s','trust':9}}}", { "[-1,[-1],0,9]" }, NULL },
+        { "{'trigger_words':[{'group':null,'text':'neon'},{'group':'','words':[]}]}",
+          { "[[0,\"d/neon.safetensors\",[-1,[1,\"neon\"]],[-1]]]" }, NULL },
+    };
+    char many[4000] = "{'merge':{'recipe':{'n':[0", json[20000];
+    (void)state;
+    for (size_t i = 0; i <= sizeof cases / sizeof *cases; i++) {
+        const bool last = i == sizeof cases / sizeof *cases;
+        const detail_case *one = &cases[last ? 0 : i];
+        catalog_details *details = calloc(1, sizeof *details);
+        html_page page;
+        sft_error err = SFT_ERROR_INIT;
+        if (last) { /* 60 lists of 11 are more values than are looked at */
+            for (int k = 0; k < 9; k++) strcat(many, ",0");
+            snprintf(json, sizeof json, "%s]", many);
+            for (int k = 0; k < 47; k++)
+                sprintf(json + strlen(json), ",'n%d':[1,2,3,4,5,6,7,8,9,10,11]", k);
+            strcat(json, "}}}");
+        }
+        cli_model model = { .path = "d/neon.safetensors",
+                            .tree = tree_of(last ? json : one->result) };
+        html_begin(&page, HTML_CATALOG, sft_sink_memory(&printed), "T", &command.alloc, &err);
+        details_begin(details, &page, &command.alloc, &err);
+        assert_int_equal(details_add(details, &model, sft_span_cstr(model.path), NULL, 0, 0),
+                         SFT_OK);
+        assert_int_equal(details_end(details), SFT_OK);
+        assert_int_equal(html_end(&page), SFT_OK);
+        const char *block = strstr(text_of(&command.out), "id=\"more-0\"");
+        assert_non_null(block);
+        printed.data[strstr(block, "</script>") - printed.data] = '\0';
+        if (last && !strstr(block, "[1],[-1,\"merge\"]]")) fail_msg("%.600s", block);
+        for (size_t k = 0; !last && k < 4 && one->has[k]; k++)
+            if (!strstr(block, one->has[k]))
+                fail_msg("%s: expected %s, found %.1500s", one->result, one->has[k], block);
+        if (!last && one->lacks && strstr(block, one->lacks))
+            fail_msg("%s: found %s: %.1500s", one->result, one->lacks, block);
+        details_free(details);
+        free(details);
+        sft_tree_free(model.tree);
+    }
+}
+
 /* ── Failures ── */
 
 static void faults_of_rows(void **state) {
@@ -378,7 +458,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(entries_of_facts), TEST(facts_of_rows), TEST(faults_of_rows),
         TEST(times_of_rows),    TEST(small_texts),   TEST(folders_of_rows),
-        TEST(rows_are_written),
+        TEST(rows_are_written), TEST(details_of_models),
     };
     return cmocka_run_group_tests_name("rows and places of a catalogue", tests, NULL, NULL);
 }

@@ -379,6 +379,39 @@ static void folders_are_listed_once(void **state) {
     sft_remote_close(remote);
 }
 
+/* Fields of another type than they have are as if they were not there. */
+static void odd_fields_are_passed_over(void **state) {
+    static const hub_rule odd[] = {
+        { TREE, 200, { NULL },
+          "[{\"type\":{\"x\":1},\"path\":\"t1\"},{\"type\":[\"file\"],\"path\":\"t2\"},"
+          "{\"type\":\"file\",\"path\":\"n\\u0000ul\"},{\"type\":\"file\",\"path\":\"c\","
+          "\"size\":[1,2]},{\"type\":\"file\",\"path\":\"d\",\"size\":3,\"lfs\":[1]},"
+          "{\"type\":\"file\",\"path\":\"e\",\"size\":3,\"lfs\":null},"
+          "{\"type\":\"file\",\"path\":\"f\",\"lfs\":{\"oid\":7,\"size\":4}},"
+          "{\"type\":\"file\",\"path\":\"g\",\"lfs\":{\"oid\":\"short\",\"size\":{\"x\":1}}},"
+          "{\"type\":\"file\",\"path\":\"h\",\"lfs\":{\"oid\":\"" HUB_COMMIT
+          "zzzzzzzzzzzzzzzzzzzzzzzz\",\"size\":5}}]" },
+        { NULL, 0, { NULL }, NULL },
+    };
+    static const char *const answers[] = { "[]", "{\"sha\":7}", "{\"sha\":\"short\"}", "{}", "",
+                                           "{\"sha\":{\"x\":[]}}", "{\"sha\":null,\"x\":1}" };
+    sft_remote *remote = remote_open(odd, usual, false);
+    (void)state;
+    expect_list(remote, "hf://o/n@" HUB_COMMIT, "c -1\nd 3\ne 3\nf 4\ng -1\nh 5\n");
+    sft_remote_close(remote);
+    for (size_t i = 0; i < COUNT(answers); i++) { /* no commit: the branch is listed as it is */
+        const hub_rule rules[] = {
+            { REVISION, 200, { NULL }, answers[i] },
+            { HUB "/api/models/o/n/tree/main?recursive=true", 200, { NULL },
+              "[{\"type\":\"file\",\"path\":\"a\",\"size\":1}]" },
+            { NULL, 0, { NULL }, NULL },
+        };
+        remote = remote_open(rules, usual, false);
+        expect_list(remote, "hf://o/n", "a 1\n");
+        sft_remote_close(remote);
+    }
+}
+
 static void a_known_commit_is_not_asked_for(void **state) {
     sft_remote_claim claim;
     static const hub_rule rules[] = {
@@ -525,6 +558,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(offline_sends_nothing, begin_case, end_case),
         cmocka_unit_test_setup_teardown(failures_are_sentences, begin_case, end_case),
         cmocka_unit_test_setup_teardown(folders_are_listed_once, begin_case, end_case),
+        cmocka_unit_test_setup_teardown(odd_fields_are_passed_over, begin_case, end_case),
         cmocka_unit_test_setup_teardown(a_known_commit_is_not_asked_for, begin_case, end_case),
         cmocka_unit_test_setup_teardown(hubs_without_commits_are_listed, begin_case, end_case),
         cmocka_unit_test_setup_teardown(odd_listings_are_refused, begin_case, end_case),

@@ -91,6 +91,10 @@ static void test_joined(void **state) {
         { "https://h.test/m/i.json?k=1", "https://h.test.evil/m/b", "https://h.test.evil/m/b" },
         { "https://h.test?k=1", "https://h.test.evil/b", "https://h.test.evil/b" },
         { "https://h.test/m/i.json", "https://h.test/m/b", "https://h.test/m/b" },
+        { "https://h.test/m?k=1", "https://h.test/m?[1]b", "https://h.test/m/b?k=1" },
+        { "https://h.test/m?k=1", "https://h.test/m?[1]/", "https://h.test/m/?k=1" },
+        { "https://h.test/m/?k=1", "https://h.test/m/?[1]b", "https://h.test/m/b?k=1" },
+        { "http://u:p@h.test/m?k=1", "http://h.test/m?[1]/b", "http://u:p@h.test/m/b?k=1" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -127,7 +131,8 @@ static void test_refused(void **state) {
                                        "gs://me@bucket/x", "s3://b/\x01", "http://h/\x7f",
                                        "https://u:secret@h:99999/?secret", "https://h:secret/x",
                                        "https://u:secret x@h/x", "s3://KEY:se/secret@b/x",
-                                       "hf://u:secret@ns/m" };
+                                       "hf://u:secret@ns/m", "a234567890123456789012345678901://h",
+                                       "a2345678901234567890123456789012345://h", "http:secret" };
     sft_remote *remote = remote_new();
     const char *name = "";
     (void)state;

@@ -58,6 +58,7 @@ static void tell(fit_case *fit, const char *format, ...) {
     size_t good = sfti_utf8_check(fit->reason, fit->len); /* where a character is cut */
     if (fit->len - good < 4) fit->len = good;
     fit->reason[fit->len] = '\0';
+    fit->cap = fit->len; /* nothing more follows what was cut */
 }
 
 static void lower_to(fit_case *fit, sft_fit most) {

@@ -8,6 +8,8 @@
 
 #include "unit/compose.h"
 
+#include "base/utf8.h"
+
 /* ── Facts ── */
 
 static bool take_word(sft_info *info, const char *key, sft_span value, int trust) {
@@ -124,6 +126,27 @@ static void by_architecture(void **state) {
     };
     (void)state;
     ROWS(rows);
+}
+
+/* A reason that is cut is a beginning of it, and text. */
+static void reasons_are_cut_between_characters(void **state) {
+    char whole[256], cut[256];
+    composed *part = told(ADAPTER "sd-1@60;name=x", NULL),
+                          *model = told(CHECKPOINT "caf\xC3\xA9-\xE2\x82\xAC", NULL);
+    (void)state;
+    sft_fit fit = sft_info_fits(&model->info, &part->info, whole, sizeof whole);
+    assert_true(strstr(whole, "caf\xC3\xA9-\xE2\x82\xAC; which is not sure") != NULL);
+    for (size_t size = 1; size <= strlen(whole) + 1; size++) {
+        memset(cut, 'x', sizeof cut);
+        assert_int_equal(sft_info_fits(&model->info, &part->info, cut, size), fit);
+        size_t len = strlen(cut);
+        assert_true(len < size && len + 5 >= size);
+        assert_memory_equal(cut, whole, len);
+        assert_int_equal(sfti_utf8_check(cut, len), len);
+        assert_int_equal(cut[size], 'x');
+    }
+    compose_end(part);
+    compose_end(model);
 }
 
 static void by_variant_base_and_prediction(void **state) {
@@ -309,7 +332,7 @@ static void reasons_are_cut(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_kind),
-        cmocka_unit_test(by_architecture),
+        cmocka_unit_test(reasons_are_cut_between_characters), cmocka_unit_test(by_architecture),
         cmocka_unit_test(by_variant_base_and_prediction),
         cmocka_unit_test(by_origin),
         cmocka_unit_test(by_layers),

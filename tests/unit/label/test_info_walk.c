@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "label/cursor.h"
+#include "text/walk.h"
 
 static sft_info info;
 static char seen[4096]; /* "pointer=text;" of all that was taken */
@@ -132,7 +133,8 @@ static void python_writes_nan(void **state) {
 static void not_json(void **state) {
     static const char *const texts[] = { "", " ", "{", "{\"a\":1", "{\"a\":1}x", "{'a':1}",
                                          "{\"a\":1,}", "{\"a\":\"\xFF\"}", "<html>",
-                                         "{\"a\":\"\\ud800\"}" };
+                                         "{\"a\":\"\\ud800\"}", "{\"a\":NaN,\"b\":\"x",
+                                         "[NaN,\"x\\", "{\"a\":NaN,\"b\":\"x\\\"" };
     static const sfti_row rows[] = { { "/a", see, 0, 0, NULL } };
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -140,6 +142,83 @@ static void not_json(void **state) {
         assert_string_equal(seen, "");
         end();
     }
+}
+
+static sft_code count_values(sfti_walk *walk, size_t row) {
+    ++*(size_t *)walk->ctx;
+    return row > 0 ? SFT_CANCELLED : SFT_OK;
+}
+
+static bool passes_numbers(const sfti_walk *walk) {
+    return walk->json.type == SFTI_JSON_UINT;
+}
+
+/* What ends a walk, what it passes over, and what it does not begin with. */
+static void begun_and_ended(void **state) {
+    static const sfti_row rows[257] = { { "/a", see, 0, 0, NULL }, { "/b", see, 0, 0, NULL } };
+    static const struct {
+        const char *text;
+        size_t count;
+        bool passes;
+        size_t taken;
+        sft_code code;
+    } cases[] = {
+        { "{\"a\":1,\"b\":\"x\",\"a\":3}", 1, false, 2, SFT_OK },
+          { "{\"a\":1,\"b\":\"x\",\"a\":3}", 2, false, 2, SFT_CANCELLED },
+        { "{\"a\":1,\"a\":\"x\"}", 1, true, 1, SFT_OK }, { "\"Infinity NaN\"", 1, false, 0,
+          SFT_OK },
+        { "[Infinity]", 1, false, 0, SFT_OK }, { "{\"a\":1}", 257, false, 0, SFT_CANCELLED }, { "",
+          1, false, 0, SFT_CANCELLED },
+    };
+    sfti_arena arena = { .alloc = sfti_allocator(NULL) };
+    (void)state;
+    for (size_t i = 0; i < SFTI_COUNT(cases); i++) {
+        size_t taken = 0;
+        sft_code code = SFT_OK;
+        sfti_walk one = { .arena = &arena, .rows = rows, .stride = sizeof *rows,
+            .count = cases[i].count, .ctx = &taken,
+                          .take = count_values, .passes_over = cases[i].passes ? passes_numbers
+                              : NULL };
+        bool done = sfti_walk_json(&one, sft_span_cstr(cases[i].text), &code);
+        assert_int_equal(done, cases[i].code == SFT_OK);
+        assert_int_equal(taken, cases[i].taken);
+        if (taken > 0) assert_int_equal(code, cases[i].code);
+        else assert_int_equal(code, SFT_OK);
+        code = SFT_IO_READ; /* one that failed before goes on with nothing */
+        assert_false(sfti_walk_json(&one, sft_span_cstr(cases[i].text), &code));
+        assert_int_equal(taken, cases[i].taken);
+    }
+    sfti_arena_free(&arena);
+}
+
+/* A value that is no text, number or such is taken by none of the common ways. */
+static void takes_of_other_types(void **state) {
+    static const sfti_row rows[] = {
+        { "/name", sfti_take_fact, SFT_FACT_NAME, 95, NULL }, { "/tags/*", sfti_take_item,
+          SFT_FACT_TAGS, 95, NULL },
+        { "/about", sfti_take_html, SFT_FACT_DESCRIPTION, 90, NULL }, { "/epoch", sfti_take_train,
+          TRAIN_EPOCH, 0, NULL },
+        { "/words/*", sfti_take_trigger, 0, 95, NULL }, { "/hash", sfti_take_claim, 0, 0,
+          "autov3" },
+        { "/note", sfti_take_note, 0, 0, NULL }, { "/prose", sfti_take_prose, SFT_FACT_DESCRIPTION,
+          90, "words" },
+        { "/prediction", sfti_take_prediction, 0, 90, NULL }, { "/base", sfti_take_base_file, 0,
+          90, NULL },
+    };
+    (void)state;
+    assert_true(WALK("{\"name\":[],\"tags\":[{},null],\"about\":1,\"epoch\":{},\"words\":[1,[\"w"
+                "\"]],\"hash\":5,\"note\":true,"
+                     "\"prose\":7,\"prediction\":8,\"base\":9}", rows));
+    for (int i = 0; i < SFT_FACT_COUNT; i++) assert_null(info.facts[i]);
+    assert_int_equal(info.triggers.count + info.claims.count + info.notes.count, 0);
+    assert_false(info.has_training);
+    end();
+    assert_true(WALK("{\"prose\":\"Trigger word: fox\",\"prediction\":\"V_Prediction\",\"base\":"
+                "\"a/fox.ckpt\"}", rows));
+    assert_int_equal(info.triggers.count, 1);
+    assert_true(sft_span_equal(info.facts[SFT_FACT_BASE_CHECKPOINT]->value.text,
+                sft_span_cstr("a/fox.ckpt")));
+    end();
 }
 
 static void depth_and_size(void **state) {
@@ -213,7 +292,8 @@ int main(void) {
         cmocka_unit_test(rows_that_read_on), cmocka_unit_test(roots),
         cmocka_unit_test(index_of_the_innermost_array), cmocka_unit_test(python_writes_nan),
         cmocka_unit_test(not_json), cmocka_unit_test(depth_and_size),
-        cmocka_unit_test(ready_made_takes),
+        cmocka_unit_test(ready_made_takes), cmocka_unit_test(begun_and_ended),
+        cmocka_unit_test(takes_of_other_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

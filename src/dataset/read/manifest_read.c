@@ -474,8 +474,8 @@ sft_code sfti_ds_shard_check(sfti_ds_sums *sums, const sft_dataset_shard *s, sft
                          "%s: expected at most %llu valid samples, found %llu", s->name,
                          (unsigned long long)s->samples, (unsigned long long)s->valid_samples);
     uint64_t end;
-    if (!sfti_add(s->first_sample, s->samples, &end) || end > INT64_MAX
-        || !sfti_add(sums->rows, s->samples, &end) || end > INT64_MAX)
+    if (!sfti_add(s->first_sample, s->samples, &end) || end > INT64_MAX ||
+        s->samples > INT64_MAX - sums->rows)
         return sfti_fail(err, SFT_MANIFEST_TYPE,
                          "%s: expected a samples_count that ends before sample 2^63, found %llu",
                          s->name, (unsigned long long)s->samples);

@@ -256,6 +256,34 @@ static void version_gone(void **state) {
     assert_null(d);
 }
 
+/* A version that cannot be read, and a dataset without commits. */
+static void version_broken(void **state) {
+    static const char theirs[] = "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\","
+                                 "\"mode\":\"kv\",\"total_samples\":0,\"total_bytes\":0,"
+                                 "\"shards\":[]}";
+    sft_dataset_options *o = ds_options("batch_size=4", "keep_old=all", NULL);
+    char name[SFTI_VERSION_FILE_NAME];
+    (void)state;
+    for (int i = 0; i < 2; i++) ds_end(ds_begin(o, SFT_COMMIT_OVERWRITE));
+    sft_dataset_options_free(o);
+    read_manifest();
+    sfti_ds_version_name(1, strstr(manifest, "\"history\":\"") + 11, name);
+    temp_write(name, "{", 1);
+    sft_sink sink = sft_sink_memory(&out);
+    assert_int_equal(sft_dataset_versions_json(&ds_storage, "d", &sink, &err), SFT_MANIFEST_TYPE);
+    sft_sink_abandon(&sink);
+    temp_write(SFTI_DATASET_MANIFEST, theirs, sizeof theirs - 1);
+    sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_versions_json(&ds_storage, "d", &sink, &err));
+    has("\"commit\":null");
+    sft_dataset *d = ds_open();
+    sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_info_json(d, "d", &sink, &err));
+    has("\"mode\":\"kv\"");
+    has("\"columns\":");
+    sft_dataset_close(d);
+}
+
 static void appends(void) {
     sft_dataset_options *o = ds_options("batch_size=4", NULL);
     sft_commit *c = ds_begin(o, SFT_COMMIT_APPEND);
@@ -499,6 +527,7 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         FOLDER_TEST(last_version), FOLDER_TEST(ranges), FOLDER_TEST(other_shards),
         FOLDER_TEST(names_of_a_version), FOLDER_TEST(others_names), FOLDER_TEST(not_ours),
+        FOLDER_TEST(version_broken),
         FOLDER_TEST(index_and_schema), FOLDER_TEST(version_gone), FOLDER_TEST(listed),
         FOLDER_TEST(arguments), FOLDER_TEST(the_future), FOLDER_TEST(living_jobs),
         FOLDER_TEST(huge_folders), FOLDER_TEST(moved_now), FOLDER_TEST(commit_files),

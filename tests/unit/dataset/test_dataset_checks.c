@@ -256,6 +256,21 @@ static void their_columns(void **state) {
     their_manifest(bytes, "", "\"x\":{\"dtype\":\"F32\",\"shape\":[]}");
     append_says(o, SFT_DATASET_DISAGREES,
                 "column x: expected a tensor without samples as in the dataset, found samples");
+    /* Rows of another kind, and more columns. */
+    static const sfti_ds_column list[] = { { .name = { "x", 1 }, .has_dtype = true,
+                                             .dtype = SFT_F32, .encoding = SFTI_ENCODING_LIST } },
+                                more[] = { FIXED("x"), FIXED("z") };
+    for (int i = 0; i < 2; i++) {
+        their_manifest(bytes, "", i ? "\"x\":{\"dtype\":\"F32\",\"shape\":[4,3]}"
+                                    : "\"x\":{\"dtype\":\"F32\",\"shape\":[]}");
+        sft_commit *c = ds_begin(o, SFT_COMMIT_APPEND);
+        task(c, 0, 4, i ? more : list, i ? 2 : 1);
+        says(prepare(c), SFT_DATASET_DISAGREES,
+             i ? "expected only columns of the dataset, found z"
+               : "column x: expected rows of one shape as in the dataset, found lists of different "
+                 "lengths");
+        done(c);
+    }
     their_manifest(bytes, ",\"tensors\":1", "\"x\":{\"dtype\":\"F32\",\"shape\":[4,3]}");
     append_says(o, SFT_OK, "");
     their_manifest(their_shard(THEIRS("0"), &scalar, 1, NULL), "", "");

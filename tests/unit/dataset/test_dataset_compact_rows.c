@@ -125,6 +125,8 @@ static void tensors(void **state) {
                   DATA(ENDS("\0", "\1", "\3") "abc") }, false },
         { LIST, { "{" T("x.offsets", "I64", "4", "0", "32") "," T("x", "U8", "3", "32", "35") "}",
                   DATA(ENDS("\0", "\1", "\3") "\3" E "abc") }, false },
+        { LIST, { "{" T("x.offsets", "I64", "3", "0", "24") "," T("x", "U8", "", "24", "25") "}",
+                  DATA(ENDS("\0", "\1", "\1") "a") }, false },
         { LIST, { "{" T("x", "U8", "2", "0", "2") "}", DATA("ab") }, false },
         { LIST, { "{" T("x", "U8", "3,1", "0", "3") "}", DATA("abc") }, false },
         { LIST, { "{" T("y", "U8", "3", "0", "3") "}", DATA("abc") }, false },

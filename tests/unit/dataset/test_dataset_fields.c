@@ -55,6 +55,7 @@ static void manifests(void **state) {
         { ONE("\"batch_size\":\"5\""), "expected a whole number or null" },
         { ONE("\"batches\":[]"), "expected an object" },
         { ONE("\"batches\":{\"a\":\"1\"}"), "expected the number of a batch" },
+        { ONE("\"batches\":{\"a\":1 2}"), "expected ',' or '}'" },
         { ONE("\"batches\":{\"a\":1,\"a\":2}"), "expected each stream once" },
         { ONE("\"schema\":[]"), "expected an object" },
         { ONE("\"schema\":{\"a\":1}"), "expected an object" },
@@ -134,6 +135,10 @@ static void manifests(void **state) {
         sft_span_cstr(ONE("\"numbered_commits\":false,\"generator\":\"lib\"")), &arena, &m, &err),
         SFT_OK);
     assert_false(m.numbered || m.ours);
+    assert_int_equal(sfti_ds_manifest_parse(
+        sft_span_cstr(ONE("\"columns\":{\"a\":{\"dtype\":null,\"shape\":null,\"nullable\":false,"
+                          "\"optional\":true}}")), &arena, &m, &err), SFT_OK);
+    assert_true(!m.columns[0].nullable && m.columns[0].optional);
 }
 
 /* Names and sums of shards. */

@@ -151,10 +151,10 @@ static void footers(void **state) {
         if (all[i].says) {
             assert_int_equal(code, SFT_DATASET_SHARD);
             assert_string_equal(err.message, all[i].says);
-            continue;
+        } else {
+            if (code) fail_msg("%zu: %s", i, err.message);
+            assert_int_equal(index.rows, all[i].rows);
         }
-        if (code) fail_msg("%zu: %s", i, err.message);
-        assert_int_equal(index.rows, all[i].rows);
         for (size_t len = 0; len < all[i].len; len++) /* cut anywhere */
             assert_int_equal(read_footer(&all[i], len, &arena, &index), SFT_DATASET_SHARD);
     }
@@ -175,6 +175,17 @@ static void footers(void **state) {
                          SFT_DATASET_SHARD);
         assert_string_equal(err.message, "expected a Parquet file, found a footer too long");
     }
+    /* A footer of 65 MiB, in a file that has room for it. */
+    static const uint8_t tail[] = { 0, 0, 0x10, 4, 'P', 'A', 'R', '1' };
+    temp_write("footer", "PAR1", 4);
+    FILE *file = fopen(temp_path("footer"), "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 70 << 20, SEEK_SET), 0);
+    assert_int_equal(fwrite(tail, 1, sizeof tail, file), sizeof tail);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(sfti_ds_index_read(&ds_storage, "footer", &arena, &index, &err),
+                     SFT_DATASET_SHARD);
+    assert_string_equal(err.message, "expected a Parquet file, found a footer too long");
     sfti_arena_free(&arena);
 }
 

@@ -316,6 +316,47 @@ static void headers(void **state) {
     }
 }
 
+/* Headers with more runs of ascending keys than are read at once, and a mark that is spelled with
+ * escapes. */
+static void many_runs(void **state) {
+    static char text[1 << 13];
+    static const char *const marks[] = { MARK, "\"__metadata__\":{\"" SFTI_DATASET_MARK "\":"
+                                               "\"\\u0031\"}" };
+    const sfti_ds_source source = { "one", "one", NULL };
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        const int count = way < 2 ? 70 : 3;
+        sfti_ds_merge *merge = NULL;
+        const sfti_ds_row *row = NULL;
+        int at = snprintf(text, sizeof text, "{%s", marks[way % 2]);
+        for (int i = 0; i < count; i++)
+            at += snprintf(text + at, sizeof text - (size_t)at,
+                           ",\"k%02d\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}",
+                           count - i);
+        text[at++] = '}';
+        text[at] = '\0';
+        const size_t padded = ((size_t)at + 7) / 8 * 8;
+        char *bytes = calloc(1, 8 + padded);
+        assert_non_null(bytes);
+        sfti_put_u64(bytes, padded);
+        memset(bytes + 8, ' ', padded);
+        memcpy(bytes + 8, text, (size_t)at);
+        temp_write("one", bytes, 8 + padded);
+        free(bytes);
+        if (sfti_ds_merge_open(&ds_storage, &source, 1, NULL, NULL, NULL, &merge, &err))
+            fail_msg("%s", err.message);
+        for (int i = 1; i <= count; i++) {
+            char key[8];
+            (void)snprintf(key, sizeof key, "k%02d", i);
+            if (sfti_ds_merge_next(merge, &row, &err) || !row) fail_msg("%d: %s", i, err.message);
+            assert_true(sft_span_equal(row->key, sft_span_cstr(key)));
+        }
+        assert_int_equal(sfti_ds_merge_next(merge, &row, &err), SFT_OK);
+        assert_null(row);
+        sfti_ds_merge_close(merge);
+    }
+}
+
 /* A header that was rewritten, at the same length, after it was looked at. */
 static void rewritten(void **state) {
     static const char good[] = "{" MARK "," ENTRY("a", "0", "8") "," ENTRY("b", "8", "16") "}";
@@ -418,7 +459,7 @@ int main(void) {
         FOLDER_TEST(nothing),    FOLDER_TEST(spellings),   FOLDER_TEST(many_dtypes),
         FOLDER_TEST(long_keys),  FOLDER_TEST(precedence),  FOLDER_TEST(large),
         FOLDER_TEST(changed),    FOLDER_TEST(refusals),    FOLDER_TEST(headers),
-        FOLDER_TEST(rewritten),
+        FOLDER_TEST(rewritten),  FOLDER_TEST(many_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,6 +197,22 @@ static void kept_versions(void **state) {
     }
 }
 
+/* A shard with our mark that does not say how many rows it has. */
+static void without_samples(void **state) {
+    static const char header[] = "{\"__metadata__\":{\"" SFTI_DATASET_MARK "\":\"1\"},\"x\":"
+        "{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}";
+    char bytes[8 + sizeof header + 4] = { (char)(sizeof header - 1) }, text[500];
+    (void)state;
+    memcpy(bytes + 8, header, sizeof header - 1);
+    temp_write("a", bytes, 8 + sizeof header - 1 + 4);
+    (void)snprintf(text, sizeof text,
+                   "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\",\"shards\":[{"
+                   "\"shard_path\":\"a\",\"samples_count\":4,\"bytes\":%zu}],\"total_samples\":4,"
+                   "\"total_bytes\":%zu}", 8 + sizeof header - 1 + 4, 8 + sizeof header - 1 + 4);
+    temp_write(SFTI_DATASET_MANIFEST, text, strlen(text));
+    verify_finds(false, "samples in its metadata: expected 4 by the manifest");
+}
+
 /* More findings than are listed. */
 static void many_findings(void **state) {
     static char text[1 << 17];
@@ -324,6 +340,7 @@ int main(void) {
         FOLDER_TEST(a_whole_one), FOLDER_TEST(no_manifest), FOLDER_TEST(shards_gone),
         FOLDER_TEST(damaged_bytes), FOLDER_TEST(wrong_numbers), FOLDER_TEST(duplicates),
         FOLDER_TEST(other_tensors), FOLDER_TEST(kept_versions), FOLDER_TEST(many_findings),
+        FOLDER_TEST(without_samples),
         FOLDER_TEST(replaced_meanwhile),
         FOLDER_TEST(a_connectors), FOLDER_TEST(orphans), FOLDER_TEST(stopped),
     };

@@ -13,13 +13,15 @@ from torch_bad_cases import (call, integer, integers, legacy, mapping, name, pic
 DATA = bytes(range(16))
 W = ("F32", [4], DATA)
 HALF = ("F32", [2], DATA[:8])
+MOST_GLOBALS = 4096
 HOOKS = name("collections", "OrderedDict") + b")R"
 V2 = name("torch._utils", "_rebuild_tensor_v2")
 
 
 def check(ctx, rows):
     """Rows of (what it is, what writes it, options, what comes of it): tensors by name as (dtype,
-    shape, bytes), "left" the texts of what was left out; or the code, and words of the message.
+    shape, bytes), "left" the texts of what was left out, "globals" what is named, as (module, name,
+    named, calls); or the code, and words of the message.
     What writes it is a pickle, for a zip archive, or a function of the file's path."""
     lines = []
     for i, (_, write, options, _) in enumerate(rows):
@@ -40,9 +42,12 @@ def check(ctx, rows):
             right = found is None and report.get("error") == wanted[0]
             right = right and wanted[1] in report["message"]
         else:
-            left = wanted.pop("left", None)
+            left, named = wanted.pop("left", None), wanted.pop("globals", None)
             right = found == wanted
             right = right and left in (None, [row["text"] for row in report["left_out"]])
+            right = right and named in (None, [
+                (row["module"], row["name"], row["named"], row["calls"])
+                for row in report["globals"]])
         if not right:
             wrong.append((what, found, report))
     assert not wrong, "\n".join(map(str, wrong))
@@ -121,6 +126,8 @@ def containers(ctx):
                                    b"](" + tensor() + b"e", text("List")), "-", {"0": W}),
         ("a tag alone", mapping(v=tensor(), d=call("torch.jit._pickle", "restore_type_tag")), "-",
          {"v": W}),
+        ("a dict with a tag, and more", call("torch.jit._pickle", "restore_type_tag", mapping(
+            w=tensor())) + text("h") + tensor(size=(2,)) + b"s", "-", {"w": W, "h": HALF}),
         ("a size", mapping(v=tensor(), s=size(integers((2, 3))), e=size()), "-", {"v": W}),
         ("a size of letters", mapping(v=tensor(), s=size(text("ab"))), "-", {"v": W}),
         ("a size of a text in a tuple", mapping(v=tensor(), s=size(values([text("ab")]))), "-",
@@ -177,6 +184,16 @@ def unknown(ctx):
          ("foreign_object", "an object of net.Net that is not read")),
         ("long names", mapping(w=call(long, "n" * 90, tensor())), "-",
          ("foreign_object", "m" * 80 + "." + "n" * 80 + " that is not read")),
+        ("longer names", mapping(v=tensor(), w=call("m" * 250, "n" * 250)), "-",
+         {"v": W, "globals": [("m" * 200, "n" * 200, 1, 1)]}),
+        ("names that begin alike", mapping(v=tensor(), w=call("m" * 250, "n"), x=name(
+            "m" * 260, "n")), "-", {"v": W, "globals": [("m" * 200, "n", 2, 1)]}),
+        ("names, then calls", mapping(v=tensor(), w=name("a", "b"), x=call("c", "d")), "-",
+         {"v": W, "globals": [("c", "d", 1, 1), ("a", "b", 1, 0)]}),
+        ("many names", mapping(v=tensor(), w=b"(" + b"".join(
+            name("m", f"n{i}") for i in range(MOST_GLOBALS + 5)) + b"l"), "-",
+         {"v": W, "left": ["numbers: 0, texts: 0, other values: " + str(MOST_GLOBALS + 5),
+                           "more globals than are listed"]}),
         ("a tensor in a dict in a list", mapping(w=net(b"]" + mapping(a=tensor()) + b"a")), "-",
          ("foreign_object", "net.Net")),
         ("a tensor three levels down", mapping(v=tensor(), w=net(deep)), "-", {"v": W}),
@@ -211,6 +228,8 @@ def unknown(ctx):
             ("three", values([name("a", "B"), text("f"), text("s")]),
              ("foreign_syntax", "found a tuple")),
             ("a text", values([text("module"), text("a.B"), text("f"), text("s")]), {"w": HALF}),
+            ("two", values([text("module"), name("a", "B")]), {"w": HALF}),
+            ("five", values([text("module"), name("a", "B"), b"N", b"N", b"N"]), {"w": HALF}),
         ]])
 
 
@@ -335,6 +354,12 @@ def arrays(ctx):
          {"w": ("F32", [2, 2], columns)}),
         ("rows, of an old protocol", w(make("f4", (2, 2), DATA, fortran=b"K\0")), "-",
          {"w": ("F32", [2, 2], DATA)}),
+        ("a dtype of one letter", w(make("<", (2,), DATA)), "-",
+         ("foreign_dtype", "an array of \"<\"")),
+        ("an empty dtype", both(make("", (16,), DATA)), "-", not_read),
+        ("a dtype that begins with NUL", w(make("\0f4", (2,), DATA)), "-", ("foreign_dtype", "expected numbers")),
+        ("a dtype with a list as state", w(make("", (4,), DATA, of=call("numpy", "dtype", text(
+            "f4")) + b"]b")), "-", {"w": W}),
         ("objects", w(make("O", (2,), DATA)), "-", ("foreign_dtype", "an array of \"O\"")),
         ("a long dtype", w(make("Q" * 50, (2,), DATA)), "-",
          ("foreign_dtype", "an array of \"" + "Q" * 40 + "\"")),
@@ -366,6 +391,8 @@ def arrays(ctx):
          {"w": ("U8", [8], high)}),
         ("beyond Latin-1", w(make("u1", (4,), (latin(text("ab\u0100d"), text("latin1")),))), "-",
          ("foreign_size", "found 2")),
+        ("Latin-1, cut", w(make("u1", (2,), (latin(text(b"a\xc3"), text("latin1")),))), "-",
+         ("foreign_size", "found 1")),
         ("Latin-1, long", w(make("u1", (9000,), (latin(text("\xe9" * 9000), text("latin1")),))),
          "-", {"w": ("U8", [9000], b"\xe9" * 9000)}),
         ("another code", both(make("u1", (2,), (latin(text("ab"), text("utf8")),))), "-", not_read),
@@ -694,6 +721,9 @@ def sparse(ctx):
         ("other rows", made("coo", places=[[0, 2]], what=(2, 2), size=(3, 3), dims=1),
          "sparse=values", other),
         ("a number", made("coo", what=()), "sparse=values", other),
+        ("complex indices", made("coo", parts=lambda a, b, c: [
+            tensor(key="1", kind="ComplexFloatStorage", count=4, size=(2, 2), stride=(2, 1)), b,
+            c]), "sparse=values", other),
         ("indices in a row", made("coo", parts=lambda a, b, c: [
             tensor(key="1", kind="LongStorage", count=4), b, c]), "sparse=values", other),
         ("values strided", made("coo", parts=lambda a, b, c: [

@@ -20,7 +20,7 @@ static bool dtype_named(const sfti_value *name, numpy_dtype *out) {
         *out = (numpy_dtype){ dtype->dtype, dtype->swap, false, { NULL, 0 } };
         return true;
     }
-    if (name->kind != SFTI_VALUE_TEXT || !name->u.text) return false;
+    if (name->kind != SFTI_VALUE_TEXT || !name->u.text || name->count == 0) return false;
     sft_span text = { name->u.text, name->count };
     if (text.len > 1 && text.data[0] && strchr("<>|=", text.data[0])) text.data++, text.len--;
     /* Without its byte order, which is in the state. */
@@ -36,7 +36,7 @@ static bool dtype_of(const sfti_value *value, numpy_dtype *out) {
         return false;
     const sfti_value *name = sfti_object_arg(value, 0), *state = value->u.object->state;
     if (!name || !dtype_named(name, out)) return false;
-    bool big = name->kind == SFTI_VALUE_TEXT && name->count > 0 && name->u.text[0] == '>';
+    bool big = name->kind == SFTI_VALUE_TEXT && name->u.text[0] == '>';
     if (state && state->kind == SFTI_VALUE_TUPLE && state->count >= 2) {
         const sfti_value *order = state->u.items[1], *names = sfti_value_item(state, 3);
         if (sfti_value_is(order, ">")) big = true;

@@ -11,6 +11,7 @@ from hostile_other import block, field, masked, table, variable, varint
 from object_cases import DATA, HALF, HOOKS, W, check, floats, longs, of_plain, real
 from torch_bad_cases import (MAGIC, call, integer, integers, legacy, mapping, name, pickled, storage,
                              tar, tar_storage, tar_tensor, tensor, text, values, zipped)
+from zip_make import Entry, archive
 
 END = b"/.ATTRIBUTES/VARIABLE_VALUE"
 
@@ -67,6 +68,38 @@ def shards(ctx):
     ])
 
 
+# ── Archives ──
+
+def archives(ctx):
+    good = pickled(mapping(w=tensor()))
+
+    def of(pickle=good, *more, top="m/", method=0, version=b"3"):
+        def write(path):
+            entries = [Entry(top + "data.pkl", pickle, method), Entry(top + "data/0", DATA),
+                       Entry(top + "version", version), *more]
+            with open(path, "wb") as file:
+                file.write(archive(entries))
+        return write
+    unused = "records that no tensor refers to"
+    check(ctx, [
+        ("plain", of(), "-", {"w": W, "left": []}),
+        ("deflated", of(method=8), "-", {"w": W, "left": []}),
+        ("a record more", of(good, Entry("m/data/1", b"12345")), "-", {"w": W, "left": [unused]}),
+        ("a constant", of(good, Entry("m/constants/0", b"12345")), "-",
+         {"w": W, "left": [unused]}),
+        ("other entries", of(good, Entry("m/code/a.py", b"x = 1"), Entry("m/dat", b"1")), "-",
+         {"w": W, "left": []}),
+        ("a folder in a folder", of(top="m/n/"), "-", ("foreign_kind", "")),
+        ("no folder", of(top=""), "-", ("foreign_kind", "a zip archive of other files")),
+        ("a version of 65 bytes", of(version=b"3" * 65), "-",
+         ("foreign_syntax", "at most 64 bytes of m/version, found 65")),
+        ("a version with a line's end", of(version=b"3\n"), "-", {"w": W}),
+        ("a version of an end", of(version=b"\n"), "-", ("foreign_kind", "version 1 to 10")),
+        ("a long pickle of few bytes", of(b"\x80\x02" + b"N" * (17 << 20) + b".", method=8), "-",
+         ("foreign_table", "a data.pkl of at most 64 times its ")),
+    ])
+
+
 # ── Streams ──
 
 def streams(ctx):
@@ -101,6 +134,9 @@ def streams(ctx):
             kind="IntStorage"))), "-", ("foreign_ambiguous", "16 of int32")),
         ("another number", of(behind=struct.pack("<q", 3) + DATA), "-",
          ("foreign_size", "storage \"0\" to have 4 elements, found 3")),
+        ("a storage of nearly 2^64 bytes", of(mapping(w=tensor(count=(1 << 62) - 1)),
+                                              keys=b"](" + text("0") * 2 + b"e"), "-",
+         ("foreign_size", "storage \"0\" to have 4611686018427387903 elements, found 4")),
         ("no count", of(behind=b"\4"), "-", ("foreign_truncated", "expected 8 bytes")),
         ("fewer bytes", of(behind=struct.pack("<q", 4) + DATA[:-1]), "-",
          ("foreign_truncated", "expected 16 bytes of data")),
@@ -131,16 +167,21 @@ def tars(ctx):
     members = (("storages", one + pickled(b"](e")), ("tensors", pickled(integer(1)) + whole),
                ("pickle", pickled(value)))
 
-    def put(at, words):
-        """Other bytes in the first header, and its checksum."""
+    def put(at, words, header=0):
+        """Other bytes in a header, and its checksum."""
         def change(file):
+            file.seek(512 * header)
             head = bytearray(file.read(512))
             head[at:at + len(words)] = words
             head[148:156] = b" " * 8
             head[148:156] = b"%06o\0 " % sum(head)
-            file.seek(0)
+            file.seek(512 * header)
             file.write(head)
         return change
+
+    def unpadded(file):
+        data = file.read()
+        file.truncate(data.rindex(members[2][1]) + len(members[2][1]))
 
     def spaced(file):
         """A checksum with spaces before it and none behind it, as old programs wrote it."""
@@ -171,6 +212,12 @@ def tars(ctx):
          ("foreign_kind", "")),
         ("a size without an end", raw(*members, change=put(124, b"%012o" % len(members[0][1]))),
          "-", {"w": W}),
+        ("a size with a space behind it", raw(*members, change=put(
+            124, b"%011o " % len(members[0][1]))), "-", {"w": W}),
+        ("a size of spaces", raw(*members, change=put(124, b" " * 12)), "-", member),
+        ("a name of 100 bytes", raw(("sys_info", b""), *members, change=put(0, b"n" * 100, 1)), "-",
+         member),
+        ("an end without its padding", raw(*members, change=unpadded), "-", {"w": W}),
         ("no pickle", raw(*members[:2]), "-", ("foreign_syntax", "a member \"pickle\", found none")),
         ("two of one", raw(*members, members[2]), "-",
          ("foreign_ambiguous", "one member \"pickle\", found two")),
@@ -194,6 +241,11 @@ def tars(ctx):
             [real(7), text("cpu"), name("torch", "FloatStorage")])) + struct.pack("<q", 4) + DATA),
          "-", ("foreign_syntax", "a number as key")),
         ("a key in digits", of(tensors=[whole], root=mapping(w=text("8") + b"Q")), "-", {"w": W}),
+        ("a long key", of(root=mapping(w=text("8" * 5000) + b"Q")), "-",
+         ("foreign_syntax", "the key of a tensor or storage, found another")),
+        ("a storage of more elements", of(storages=pickled(i(1)) + tar_storage(
+            7, "FloatStorage", DATA, 400)), "-",
+         ("foreign_syntax", "as many elements as the member has")),
         ("a key of letters", of(root=mapping(w=text("w") + b"Q")), "-",
          ("foreign_syntax", "the key of a tensor or storage, found another")),
         ("a key that is a list", of(root=mapping(w=b"]Q")), "-",
@@ -332,6 +384,10 @@ def tables(ctx):
          ("foreign_syntax", "a number of at most 64 bits")),
         ("a number of 64 bits", one(variable(size=1 << 63)), "-",
          (not_whole[0], not_whole[1] + "a shape that is not known")),
+        ("a number of eleven bytes", one(b"\x08" + b"\x80" * 10 + b"\0"), "-",
+         ("foreign_syntax", "a number of at most 64 bits")),
+        ("field 2^29", one(varint(1 << 32) + b"\0"), "-",
+         ("foreign_syntax", "found tag 4294967296")),
         ("a tag of six bytes", one(b"\x88\x80\x80\x80\x80\x00\x01"), "-",
          ("foreign_syntax", "a tag or length of at most 5 bytes")),
         ("a length of six bytes", one(b"\x12\x80\x80\x80\x80\x80\x00"), "-",
@@ -569,5 +625,5 @@ def text_pickles(ctx):
 
 
 def cases(ctx):
-    for function in [shards, streams, tars, tables, checked, blocks, branches, names, text_pickles]:
+    for function in [shards, archives, streams, tars, tables, checked, blocks, branches, names, text_pickles]:
         yield function.__name__, functools.partial(function, ctx)

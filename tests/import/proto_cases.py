@@ -181,6 +181,8 @@ def graphs(ctx):
         ("a tensor that is a number", model(node(field(5, 7, 0))), "all", {"w": W}),
         ("an output that is a number", model(field(1, field(2, 7, 0) + field(5, field(5, half)))),
          "all", {"w": W, "h": HALF}),
+        ("an output of 65537 bytes", model(node(outputs=(b"n" * 65537,))), "-",
+         ("foreign_syntax", "text of at most 65536 bytes, found 65537")),
         ("sparse", model(field(15, b"")), "-",
          ("foreign_object", "expected dense tensors, found a sparse one")),
         ("sparse, and that is well", model(field(15, b"")), "skip", {"w": W}),

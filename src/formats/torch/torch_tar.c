@@ -148,7 +148,7 @@ static sft_span tar_name(const void *ctx, uint32_t entry) {
 
 static const tar_entry *tar_find(const tar_reader *t, const sfti_value *key) {
     uint8_t bytes[8];
-    if (!key || !tar_key(key, bytes)) return NULL;
+    if (!tar_key(key, bytes)) return NULL;
     uint32_t entry = sfti_names_find(&t->names, (sft_span){ (const char *)bytes, 8 });
     return entry == SFTI_NO_NAME ? NULL : &t->all[entry];
 }
@@ -295,5 +295,5 @@ sft_code sfti_read_torch_tar(sfti_import *im) {
         value->u.item = entry->item;
     }
 
-    return code ? code : sfti_torch_import(im, &pickle, im->input, NULL);
+    return sfti_torch_import(im, &pickle, im->input, NULL);
 }

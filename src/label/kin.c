@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define FAMILY_DEPTH 8 /* steps up at most, so that no text can make a ring of it */
+#define SIBLINGS_MOST 8 /* steps at most: siblings may be a ring, parents are none (read.c) */
 
 /* ── Parents ── */
 
@@ -47,7 +47,7 @@ static const sfti_record *parent_of(const sfti_records *records, sft_span name, 
 }
 
 bool sfti_record_within(const sfti_record *record, sft_span id) {
-    for (int i = 0; record && i < FAMILY_DEPTH; i++, record = record->parent)
+    for (; record; record = record->parent)
         if (sfti_same_id(sft_span_cstr(record->id), id)) return true;
     return false;
 }
@@ -58,15 +58,14 @@ bool sfti_architecture_within(const sfti_records *records, sft_span a, sft_span 
 }
 
 bool sfti_record_over(const sfti_records *records, const sfti_record *a, const sfti_record *b) {
-    const sfti_record *of = a;
-    for (int i = 0; of && i < FAMILY_DEPTH; i++, of = of->parent) {
+    for (const sfti_record *of = a; of; of = of->parent) {
         if (of == b) return a != b;
         for (const sfti_record_row *row = NULL;
              (row = sfti_record_row_of(records, of, SFTI_OVER, row));) {
             sft_span rest = sfti_row_text(row), id;
             while (sfti_next_said(&rest, &id)) {
                 const sfti_record *under = sfti_record_find(records, of->type, id);
-                for (int k = 0; under && k < FAMILY_DEPTH; k++, under = under->parent)
+                for (; under; under = under->parent)
                     if (under == b) return true;
             }
         }
@@ -81,7 +80,7 @@ bool sfti_related_architectures(const sfti_records *records, sft_span a, sft_spa
 const char *sfti_common_architecture(const sfti_records *records, const char *a, const char *b) {
     sfti_kin kin;
     if (!b) return NULL;
-    for (int i = 0; a && i < FAMILY_DEPTH; i++) {
+    while (a) {
         if (sfti_architecture_within(records, sft_span_cstr(b), sft_span_cstr(a))) return a;
         const sfti_record *parent = parent_of(records, sft_span_cstr(a), &kin);
         a = parent ? parent->id : NULL;
@@ -94,7 +93,7 @@ const sfti_record *sfti_record_with(const sfti_records *records, sft_span archit
     sfti_kin kin;
     const sfti_record *record = sfti_record_find(records, SFTI_MODEL, architecture);
     if (!record) record = parent_of(records, architecture, &kin);
-    for (int i = 0; record && i < FAMILY_DEPTH; i++, record = record->parent)
+    for (; record; record = record->parent)
         if (sfti_record_row_of(records, record, a, NULL)
             || sfti_record_row_of(records, record, b, NULL))
             return record;
@@ -127,13 +126,13 @@ static sfti_kin kin_of_child(const sfti_records *records, sft_span child) {
 static bool has_common_parent(const sfti_records *records, sft_span a, sft_span b) {
     sfti_kin kin;
     const sfti_record *parent = parent_of(records, a, &kin);
-    for (int i = 0; parent && i < FAMILY_DEPTH; i++, parent = parent->parent)
+    for (; parent; parent = parent->parent)
         if (sfti_architecture_within(records, b, sft_span_cstr(parent->id))) return true;
     return false;
 }
 
 const sfti_record *sfti_sibling_root(const sfti_records *records, const sfti_record *record) {
-    for (int i = 0; i < FAMILY_DEPTH; i++) {
+    for (int i = 0; i < SIBLINGS_MOST; i++) {
         sft_span sibling = sfti_record_word(records, record, SFTI_SIBLING);
         const sfti_record *of = sfti_record_find(records, record->type, sibling);
         if (!of) break;

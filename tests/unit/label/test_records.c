@@ -614,6 +614,27 @@ static void relations(void **state) {
                      SFTI_KIN_UNSURE);
     assert_non_null(sfti_branch(records, s("ponyDiffusionV6XL.safetensors")));
     assert_null(sfti_branch(records, s("sd_xl_base_1.0")));
+    /* as many parents as there may be, each of which is one; a ring of siblings ends */
+    char text[1024] = "model m0\n";
+    for (int i = 1; i < 9; i++)
+        snprintf(text + strlen(text), 64, "model m%d\n parent m%d\n", i, i - 1);
+    strcat(text, "model x\n sibling y\nmodel y\n sibling x\nmodel z\n over m8\n");
+    known k = read_text(text);
+    if (k.code) fail_msg("%s", k.err.message);
+    const sfti_record *top = sfti_record_find(k.records, SFTI_MODEL, s("m0"));
+    const sfti_record *low = sfti_record_find(k.records, SFTI_MODEL, s("m8"));
+    const sfti_record *over = sfti_record_find(k.records, SFTI_MODEL, s("z"));
+    assert_true(sfti_record_within(low, s("m0")) && !sfti_record_within(top, s("m8")));
+    assert_true(sfti_architecture_within(k.records, s("m8"), s("m0")));
+    assert_true(sfti_record_over(k.records, low, top) && sfti_record_over(k.records, over, top));
+    assert_false(sfti_record_over(k.records, top, low) || sfti_record_over(k.records, top, over)
+                 || sfti_record_over(k.records, low, low));
+    assert_string_equal(sfti_common_architecture(k.records, "m8", "m0"), "m0");
+    assert_null(sfti_common_architecture(k.records, "m8", NULL));
+    assert_null(sfti_common_architecture(k.records, NULL, "m8"));
+    assert_non_null(sfti_sibling_root(k.records, sfti_record_find(k.records, SFTI_MODEL, s("x"))));
+    assert_false(sfti_are_siblings(k.records, s("x"), s("nobody")));
+    sfti_arena_free(&k.arena);
 }
 
 /* ── What is spared ── */

@@ -138,10 +138,13 @@ static sft_code name_part(sfti_quantising *q, sft_span names, sft_span tensor, s
         if (one.len == 0 || sft_span_equal(other, sft_span_cstr("*_scale"))) one = other;
     if (!q->how.layout->result.len) (void)sfti_layout_stem(q->how.layout, tensor, &stem);
     *name = sfti_layout_name(one, stem, buffer);
-    if (name->len == 0)
-        return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor,
-                                "expected a name that leaves room for those of scales, found a "
-                                "longer one");
+    if (name->len == 0) {
+        sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor,
+                         "expected a name that leaves room for those of scales, found a longer "
+                         "one");
+        sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
+        return SFT_CAST_DTYPE;
+    }
     char *copy = sfti_arena_copy(&q->arena, name->data, name->len);
     *name = (sft_span){ copy, name->len };
     return copy ? SFT_OK : sfti_fail_memory(err, name->len);

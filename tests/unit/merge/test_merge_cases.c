@@ -73,6 +73,7 @@ static bool merge_holds(const merge_case *c) {
     if (recipe) options.recipe = sft_span_cstr(c->method);
     else options.method = c->method;
     options.base = c->base;
+    options.threads = 4;
     options.ignore_missing = c->ignore;
     options.params = c->params;
     if (c->dtype) options.dtype = c->dtype - 1;
@@ -203,7 +204,19 @@ static void finds_tensors(void **state) {
         { { "transformer.w F32 1 #4", "unet.w F8_E4M3 1 #56;unet.w_scale F32 1 #2" }, "linear",
           NONE,
           { 0 }, "=3", NONE, false, 0 },
+        { { "w F8_E4M3 1 #56;w_scale F32 1 #2;z BF16 1", "w F32 1 #4;z F32 1" }, "linear",
+          NONE, { 0 },
+          "=3", NONE, false, 0 },
+        { { "model.diffusion_model.v F32 1 #1;model.diffusion_model.w F32 1",
+            "model.diffusion_model.v F32 1 #3;diffusion_model.w F32 1" }, "linear", NONE, { 0 },
+            "=2",
+          NONE, false, 0 },
+        { { "a I32 1 #1065353216;b I32 1", "a I32 1 #1;b I32 1 #1;c F32 1;d F32 1" }, "linear",
+          NONE,
+          { 0 }, "=1", NONE, true, 0 },
         /* layers */
+        { { "m.0.w F32 1 #5" }, PASSED "[0, 1]\n  - sources:\n      - model: a\n"
+          "        layer_range: [0, 1]\n", NONE, { 0 }, "=5", NONE, false, 0 },
         { { "m.0.w F32 1 #5;m.1.w F32 1 #6" }, PASSED "[1, 2]\n", NONE, { 0 }, "=6", NONE, false,
           0 },
         { { "m.0.w F32 1 #5;m.1.w F32 1 #6" }, PASSED "[1, 2]\nparameters:\n  scale:\n"
@@ -241,6 +254,7 @@ static void finds_tensors(void **state) {
 
 #define A "w F32 2 #1,2"
 #define B "w F32 2 #3,4"
+#define C "w F32 70000 #1,2,-1,4"
 #define DENSITIES(method) "merge_method: " method "\nbase_model: c\nmodels:\n  - model: a\n" \
     "    parameters:\n      density: 1\n  - model: b\n    parameters:\n      density: 0.5\n" \
     "parameters:\n  weight: 1\n  gamma: 0\n"
@@ -367,6 +381,10 @@ static void takes_parameters(void **state) {
           NONE, false, 0 },
         { { "w F32 2 #0", A, A, A, A, A, A, A, A, A }, "ties", 0, { "density=0.5" }, "=0,2", NONE,
           false, 0 },
+        { { "w F32 70000 #0", C, C, C, C, C, C, C, C, C }, "ties", 0, { "density=0.5" }, "=0,2,0,4",
+          NONE, false, 0 },
+        { { "w F32 1,1000000", "w F32 1,1000000" }, "nuslerp", NONE, { "nuslerp_flatten=false" },
+          "=0,0", NONE, false, 0 },
         { { A, "w F32 2 #3,5", "w F32 2" }, DENSITIES("ties"), NONE, { 0 }, "=1,3.5", NONE, false,
           0 },
         { { A, "w F32 2 #3,5", "w F32 2" }, DENSITIES("breadcrumbs"), NONE, { 0 }, "=1,7", NONE,

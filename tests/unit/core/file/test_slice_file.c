@@ -209,12 +209,81 @@ static void threads_share_a_file(void **state) {
     free_file(&f);
 }
 
+/* ── What a source is told ── */
+
+#define PITCH UINT64_C(300000) /* runs so far apart are windows of their own */
+
+typedef struct far_rows {
+    test_file head;
+    size_t calls, runs;
+    uint64_t low, high;
+} far_rows;
+
+static sft_code read_far(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                         sft_error *err) {
+    const far_rows *f = ctx;
+    unsigned char *to = into;
+    (void)err;
+    for (size_t i = 0; i < len; i++) {
+        uint64_t at = offset + i;
+        to[i] = at < f->head.len ? f->head.bytes[at]
+                                 : (unsigned char)((at - f->head.len) / PITCH * 7);
+    }
+    *got = len;
+    return SFT_OK;
+}
+
+static void hear_far(void *ctx, const sft_run *runs, size_t count) {
+    far_rows *f = ctx;
+    f->calls++;
+    f->runs += count;
+    for (size_t i = 0; i < count; i++) {
+        if (runs[i].offset < f->low) f->low = runs[i].offset;
+        if (runs[i].offset + runs[i].len > f->high) f->high = runs[i].offset + runs[i].len;
+    }
+}
+
+/* Ten thousand windows are told one by one, some ahead; more as one, from the first to the last,
+ * whichever way they go. */
+static void many_windows_are_one(void **state) {
+    static const sft_source_vtable vtable = { sizeof vtable, read_far, NULL, hear_far, NULL };
+    static unsigned char out[10001];
+    (void)state;
+    for (uint64_t way = 0; way < 3; way++) {
+        uint64_t rows = way ? 10001 : 10000;
+        bool back = way == 2;
+        char header[128];
+        far_rows f = { .low = UINT64_MAX };
+        sft_file *file = NULL;
+        (void)snprintf(header, sizeof header, "{\"t\":{\"dtype\":\"U8\",\"shape\":[%d,300000],"
+                       "\"data_offsets\":[0,%llu]}}", (int)rows,
+                       (unsigned long long)(rows * PITCH));
+        f.head = make_file(header, NULL, 0);
+        sft_source source = { &f, &vtable, f.head.len + rows * PITCH, NULL, false };
+        assert_int_equal(sft_open_source(source, NULL, &file, NULL), SFT_OK);
+        const sft_tensor *t = sft_file_tensor_at(file, 0);
+        const sft_slice slice = { 2, 0, { { back ? rows - 1 : 0, rows, back ? -1 : 1 },
+                                          { 7, 1, 1 } } };
+        f.calls = f.runs = 0;
+        f.low = UINT64_MAX, f.high = 0;
+        assert_int_equal(sft_slice_read(file, t, &slice, out, (size_t)rows, NULL), SFT_OK);
+        for (uint64_t i = 0; i < rows; i++)
+            assert_int_equal(out[i], (unsigned char)((back ? rows - 1 - i : i) * 7));
+        assert_int_equal(f.low, f.head.len + 7);
+        assert_int_equal(f.high, f.head.len + (rows - 1) * PITCH + 8);
+        assert_int_equal(f.runs, way ? 1 : rows);
+        assert_true(way ? f.calls == 1 : f.calls > 10);
+        sft_close(file);
+        free_file(&f.head);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, temp_dir_make, temp_dir_remove)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(ways_agree),        TEST(a_cut_is_an_error),    TEST(an_end_may_be_missing),
-        TEST(only_files_gather), TEST(threads_share_a_file),
+        TEST(only_files_gather), TEST(threads_share_a_file), TEST(many_windows_are_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

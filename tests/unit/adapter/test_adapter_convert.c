@@ -480,9 +480,87 @@ static void writes_alphas(void **unused) {
     check(cases, sizeof cases / sizeof *cases);
 }
 
+/* The configuration of PEFT, which takes the first pattern that a name ends in. */
+static void writes_configurations(void **unused) {
+    (void)unused;
+#define M(name) name B2 name A2
+    static const struct { const char *adapter, *want; } cases[] = {
+        { M("x_embedder") M("proj_out"), "{\"peft_type\":\"LORA\",\"task_type\":null,"
+          "\"bias\":\"none\",\"r\":1,\"lora_alpha\":1,\"target_modules\":[\"x_embedder\","
+          "\"proj_out\"],\"rank_pattern\":{},\"alpha_pattern\":{}}" },
+        { M("x_embedder") M("proj_out") "proj_out.alpha F32 - 2;"
+          M("single_transformer_blocks.0.proj_out"),
+          "{\"peft_type\":\"LORA\",\"task_type\":null,\"bias\":\"none\",\"r\":1,"
+          "\"lora_alpha\":1,\"target_modules\":[\"x_embedder\",\"proj_out\","
+          "\"single_transformer_blocks.0.proj_out\"],\"rank_pattern\":{},\"alpha_pattern\":"
+          "{\"single_transformer_blocks.0.proj_out\":1,\"proj_out\":2}}" },
+        { M("x_embedder") "proj_out.lora_A.weight F32 2,2 1;proj_out.lora_B.weight F32 2,2 1;"
+          "proj_out.alpha F32 - 0.5",
+          "{\"peft_type\":\"LORA\",\"task_type\":null,\"bias\":\"none\",\"r\":1,"
+          "\"lora_alpha\":1,\"target_modules\":[\"x_embedder\",\"proj_out\"],"
+          "\"rank_pattern\":{\"proj_out\":2},\"alpha_pattern\":{\"proj_out\":0.5}}" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        test_file f = spell_file(cases[i].adapter);
+        sft_set *set = adapter_set(&f, NULL);
+        sft_adapter_conversion_options how = SFT_ADAPTER_CONVERSION_OPTIONS_INIT;
+        sft_adapter_conversion *made;
+        how.to = PEFT;
+        how.architecture = "flux.1";
+        assert_int_equal(sft_adapter_conversion_new(set, &how, &made, NULL), SFT_OK);
+        sft_span found = sft_adapter_conversion_config(made);
+        if (!sft_span_equal(found, sft_span_cstr(cases[i].want)))
+            fail_msg("%.*s", (int)found.len, found.data);
+        assert_non_null(sft_adapter_conversion_parts(made, NULL));
+        assert_non_null(sft_adapter_conversion_pairs(made, NULL));
+        assert_int_equal(sft_adapter_conversion_unmatched_at(made, 0).len, 0);
+        sft_adapter_conversion_free(made);
+        sft_set_close(set);
+        free_file(&f);
+    }
+    sft_adapter_conversion_free(NULL);
+}
+
+/* What is not known is named, modules before other tensors, and left out if that is asked for. */
+static void leaves_out(void **unused) {
+    (void)unused;
+    test_file f = spell_file("other F32 1;" M("x_embedder") M("none") "=format pt");
+    sft_set *set = adapter_set(&f, NULL);
+    sft_adapter_conversion_options how = SFT_ADAPTER_CONVERSION_OPTIONS_INIT;
+    sft_adapter_conversion *made;
+    sft_buffer out = { 0 };
+    char text[1024];
+    size_t count;
+    how.to = DIFFUSERS;
+    how.architecture = "flux.1";
+    how.ignore_unmatched = true;
+    assert_int_equal(sft_adapter_conversion_new(set, &how, &made, NULL), SFT_OK);
+    assert_int_equal(sft_adapter_conversion_unmatched(made), 2);
+    assert_true(sft_span_equal(sft_adapter_conversion_unmatched_at(made, 0),
+                               sft_span_cstr("none")));
+    assert_true(sft_span_equal(sft_adapter_conversion_unmatched_at(made, 1),
+                               sft_span_cstr("other")));
+    assert_int_equal(sft_adapter_conversion_config(made).len, 0);
+    const sft_pair *pairs = sft_adapter_conversion_pairs(made, &count);
+    assert_int_equal(count, 3); /* format, the form of alphas, the configuration */
+    assert_true(sft_span_equal(pairs[2].value, sft_span_cstr(
+        "{\"transformer.r\":1,\"transformer.lora_alpha\":1,\"transformer.target_modules\":"
+        "[\"x_embedder\"],\"transformer.rank_pattern\":{},\"transformer.alpha_pattern\":{}}")));
+    assert_int_equal(sft_adapter_conversion_save(made, sft_sink_memory(&out), NULL, NULL), SFT_OK);
+    spell_buffer(&out, text, sizeof text);
+    assert_string_equal(text, "transformer.x_embedder.lora_A.weight F32 1,2 10 20; "
+                              "transformer.x_embedder.lora_B.weight F32 2,1 1 2");
+    sft_buffer_free(&out);
+    sft_adapter_conversion_free(made);
+    sft_set_close(set);
+    free_file(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(renames),
+        cmocka_unit_test(writes_configurations),
+        cmocka_unit_test(leaves_out),
         cmocka_unit_test(divides_and_fuses),
         cmocka_unit_test(writes_alphas),
     };

@@ -3,6 +3,7 @@
  * they begin. */
 #include "adapter/adapter.h"
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "os/io.h"
 #include "packed/shapes.h"
@@ -132,7 +133,8 @@ static sft_code look_up(map_names *names, const sfti_lora_way *way, uint32_t ten
     sft_code code = SFT_OK;
     if (!sfti_lora_shape(sft_set_tensor_at(names->model, tensor), &rows, &cols)) return SFT_OK;
     for (int part = 0; !code && part < SFTI_ADAPTER_PARTS; part++) {
-        if (!(way->parts >> part & 1) || way->path.len > SFTI_LORA_NAME) continue;
+        /* a way is the end of a tensor's name, or made in as much room */
+        if (!(way->parts >> part & 1) || sfti_never(way->path.len > SFTI_LORA_NAME)) continue;
         size_t len = fold_name((sfti_part)part, way->path, text);
         uint32_t key = sfti_names_find(&names->names, (sft_span){ text, len });
         if (key == SFTI_NO_NAME) continue;
@@ -159,10 +161,9 @@ static sft_code check_shape(const map_names *names, const sfti_lora_module *m, u
     const sfti_lora_config *config = sfti_lora_config_of(names->lora, m->name);
     bool turned = config && config->fan_in_fan_out && m->type == SFTI_TYPE_LORA && m->out == cols
                && m->in == rows;
-    bool bias_only = m->in == 0 && m->out > 0;
-    if (target->row + target->rows > rows || target->row + target->rows < target->row
-        || (m->out && m->out != covered && !turned) || (m->in && m->in != cols && !turned)
-        || (bias_only && m->type == SFTI_TYPE_FULL && m->out != covered))
+    /* rows of a target are all of its tensor's, or what a rule divides those into */
+    if (sfti_never(target->row + target->rows > rows || target->row + target->rows < target->row)
+        || (m->out && m->out != covered && !turned) || (m->in && m->in != cols && !turned))
         return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, first->offset, first->name,
                                 "expected a layer of %llu x %llu, as %.*s of the model, found %llu "
                                 "x %llu: an adapter of another model?",

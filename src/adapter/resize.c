@@ -44,7 +44,7 @@ sft_code sfti_plan_resize(sft_adapter_factors *f, sft_error *err) {
     f->compute = resize_layer;
     for (size_t i = 0; !code && i < lora->count; i++) {
         const sfti_lora_module *m = &lora->modules[i];
-        if (m->type == SFTI_TYPE_FULL || (m->type == SFTI_TYPE_IA3 && m->rank == 0)) {
+        if (m->type == SFTI_TYPE_FULL || m->type == SFTI_TYPE_IA3) {
             f->notes[SFT_ADAPTER_KEPT_WHOLE]++;
             continue;
         }

@@ -96,7 +96,7 @@ if(SFT_CMOCKA_INCLUDE AND SFT_CMOCKA_LIBRARY)
         # What the bundle does not hold; kept.c is the Python package's.
         set(beyond FALSE)
         if(name STREQUAL "test_kept" OR source MATCHES "/unit/(label|adapter|merge|text|layout|cli)/" OR
-           name MATCHES "^test_(hash|convert|quant|stats|import|export|dataset|remote|read_|options|torn|vtables)")
+           name MATCHES "^test_(hash|convert|quant|stats|import|export|dataset|remote|read_|options|torn|vtables|refused)")
             set(beyond TRUE)
         endif()
         foreach(kind static bundle)

@@ -141,7 +141,6 @@ static int real_parent(const char *folder, const char *name, char *real, size_t 
     char path[SFTI_WALK_PATH];
     const char *slash = strrchr(name, '/');
     size_t len = slash ? (size_t)(slash - name) : 0;
-    if (!*folder) folder = ".";
     int error = sfti_walk_join(folder, strlen(folder), name, path, sizeof path);
     if (error) return error;
     path[strlen(folder) + 1 + len] = '\0';

@@ -342,9 +342,36 @@ static void names_walked(void **state) {
     assert_int_equal(sfti_walk_splice(&w, "c", "b"), ELOOP);
 }
 
+/* Folders that are not there, and names that are too long. */
+static void names_refused(void **state) {
+    static char name[2 * SFTI_WALK_PATH];
+    int fd;
+    (void)state;
+    for (size_t i = 0; i < sizeof name - 1; i++) name[i] = i % 2 ? '/' : 'a';
+    const os_beneath ways[] = { OS_BENEATH_READ, OS_BENEATH_OWN, OS_BENEATH_WRITE,
+                                OS_BENEATH_FOLDER };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        assert_int_equal(sfti_os_open_beneath(".", name, ways[i], &fd), ENAMETOOLONG);
+        assert_int_equal(sfti_os_open_beneath("nowhere", "a/b", ways[i], &fd), ENOENT);
+        assert_int_equal(sfti_os_open_beneath("nowhere", "a", ways[i], &fd), ENOENT);
+        assert_int_equal(sfti_os_open_beneath("", "a", ways[i], &fd), ENOENT);
+        assert_int_equal(fd, -1);
+    }
+    assert_int_equal(sfti_os_unlink_beneath(".", name), ENAMETOOLONG);
+    assert_int_equal(sfti_os_unlink_beneath("nowhere", "a"), ENOENT);
+    assert_int_equal(sfti_os_unlink_beneath("", "a/b"), ENOENT);
+    assert_int_equal(sfti_os_open_beneath("", "", OS_BENEATH_FOLDER, &fd), 0);
+    close(fd);
+    put_file("plain");
+    assert_int_equal(sfti_os_open_beneath("", "plain", OS_BENEATH_READ, &fd), 0);
+    close(fd);
+    assert_int_equal(sfti_os_unlink_beneath("", "plain"), 0);
+}
+
 static int enter(void **state) {
-    static char folder[] = "/tmp/sft-beneath-XXXXXX";
-    *state = folder;
+    static const char pattern[] = "/tmp/sft-beneath-XXXXXX";
+    static char folder[sizeof pattern];
+    *state = memcpy(folder, pattern, sizeof pattern);
     return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
 }
 
@@ -357,6 +384,7 @@ static int leave(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hub_shapes), cmocka_unit_test(names_walked),
+        cmocka_unit_test_setup_teardown(names_refused, enter, leave),
         cmocka_unit_test_setup_teardown(both_ways_agree, enter, leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,8 @@ static sft_code rename_module(sfti_convert_run *run, const sfti_convert_layer *l
         sft_part part = sfti_convert_part(run, m->slot[i]);
         const uint64_t *shape = part.spec.shape;
         const char *end = sfti_convert_leaf(run, m, (sfti_adapter_slot)i);
-        if (!end)
+        bool copied = !peft && (m->type != SFTI_TYPE_LORA || i != SFTI_SLOT_MID);
+        if (!end && !copied) /* else there is no memory, which sfti_convert_add says */
             return sfti_convert_refuse(run, m,
                                        "matrices that the other format has a place for");
         /* of LoRA, that has a number, or a row, for each row of the layer */

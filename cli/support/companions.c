@@ -8,6 +8,7 @@
 #include "support/words.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,6 +63,24 @@ static bool put_beside(sfti_arena *arena, cli_unit *unit, const sft_node *root,
     return true;
 }
 
+/* The other files of a GGUF model in several, which are there: it was read. */
+static bool put_parts(const cli_model *model, sfti_arena *arena, cli_unit *unit) {
+    uint64_t first, of;
+    sft_span base, path = sft_span_cstr(unit->path);
+    char digits[24];
+    if (!model->import || !cli_ends_with(path, ".gguf")
+        || !cli_shard_of(unit->path, &first, &of, &base))
+        return true;
+    for (uint64_t n = 2; n <= of; n++) {
+        char *part = sfti_arena_copy(arena, path.data, path.len);
+        if (!part) return false;
+        snprintf(digits, sizeof digits, "%05" PRIu64, n);
+        memcpy(part + base.len + 1, digits, 5);
+        if (!put(arena, unit, (sft_span){ part, path.len }, true)) return false;
+    }
+    return true;
+}
+
 bool cli_unit_of(const cli_model *model, sfti_arena *arena, cli_unit *out) {
     const sft_node *root = sft_tree_root(model->tree);
     *out = (cli_unit){ .path = sfti_arena_copy(arena, model->path, strlen(model->path)) };
@@ -81,7 +100,8 @@ bool cli_unit_of(const cli_model *model, sfti_arena *arena, cli_unit *out) {
         const char *shard = sft_set_shard_path(model->set, i);
         if (shard && !put(arena, out, sft_span_cstr(shard), true)) return false;
     }
-    return put_beside(arena, out, root, "sidecars") && put_beside(arena, out, root, "previews");
+    return put_parts(model, arena, out) && put_beside(arena, out, root, "sidecars")
+        && put_beside(arena, out, root, "previews");
 }
 
 bool cli_unit_of_file(const char *path, sfti_arena *arena, cli_unit *out) {

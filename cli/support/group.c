@@ -61,12 +61,14 @@ bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *bas
 }
 
 /* Shards of the model that input i is one of, from i on, in order; list can hold all
- * that follow. Names that only begin alike may lie between. */
+ * that follow. Names that only begin alike may lie between. The first part of a GGUF model stands
+ * for all, which reading it finds (cli_is_later_part). */
 static size_t shards_from(const cli_inputs *inputs, size_t i, bool *taken,
                           const cli_input **list) {
     shard_name first, next;
     size_t n = 0;
-    if (inputs->items[i]->kind != CLI_FILE || !parse_shard(inputs->items[i]->path, &first))
+    if (inputs->items[i]->kind != CLI_FILE || !parse_shard(inputs->items[i]->path, &first)
+        || cli_is(first.end, ".gguf"))
         return 0;
     for (size_t k = i; k < inputs->count; k++) {
         const cli_input *input = inputs->items[k];

@@ -198,6 +198,19 @@ def gguf(path, architecture="llama"):
         file.write(head + b"\0" * (-len(head) % 32) + data)
 
 
+def gguf_part(path):
+    """One of the files of a model: "m-00001-of-00002.gguf" is the first of two; a vector in each."""
+    number, count = int(path[-19:-14]), int(path[-10:-5])
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 3 if number == 1 else 2)
+    if number == 1:
+        head += gguf_text("general.architecture") + struct.pack("<I", 8) + gguf_text("llama")
+    for key, value in (("split.no", number - 1), ("split.count", count)):
+        head += gguf_text(key) + struct.pack("<IH", 2, value)
+    head += gguf_text("blk.%d.w" % number) + struct.pack("<IQIQ", 1, 4, 0, 0)
+    with open(path, "wb") as file:
+        file.write(head + b"\0" * (-len(head) % 32) + struct.pack("<4f", 1, 2, 3, number) + b"\0" * 16)
+
+
 def proto(number, value):
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
@@ -242,7 +255,7 @@ def msgpack(path):
 
 
 KINDS = {f.__name__: f for f in (state_dict, calls, training, tied, wide, expanded, folder, npz,
-                                 gguf, onnx, msgpack)}
+                                 gguf, gguf_part, onnx, msgpack)}
 
 if __name__ == "__main__":
     KINDS[sys.argv[1]](*sys.argv[2:])

@@ -466,10 +466,68 @@ static void fits_lines(void **unused) {
     cases_hold(cases, COUNT(cases));
 }
 
+/* More rows and columns than are computed at once, read from the last on. */
+static void reads_wide_matrices(void **unused) {
+#define STRETCH 30001
+    static const struct {
+        const char *tensors, *config, *name;
+        size_t count, first; /* so many are of the one value, all others of the other */
+        float values[2];
+    } cases[] = {
+        { "m.W_q U8 1,70000 #33;m.zero F32 1,70000 #0;m.scale F32 1,70000 #1;"
+          "m.shape I64 2 #2,70000", NULL, "m.weight", 140000, 70000, { 2, 1 } },
+        { "m.W_q I32 1,70000 #153391689;m.zero F32 1,70000 #0;m.scale F32 1,70000 #3;"
+          "m.shape I64 2 #10,70000", NULL, "m.weight", 700000, 700000, { 3, 3 } },
+        { "m.qweight I32 1,70000 #2576980377;m.scales F16 1,70000 #15360;"
+          "m.qzeros I32 1,8750 #2004318071", GPTQ, "m.weight", 560000, 560000, { 1, 1 } },
+        { "m.qweight I32 9000,8 #2576980377;m.scales F16 1,8 #15360;m.qzeros I32 1,1 #2004318071",
+          GPTQ, "m.weight", 576000, 576000, { 1, 1 } },
+        { "m.qweight I32 8,9000 #2576980377;m.scales F16 1,72000 #15360;m.qzeros I32 1,9000 "
+          "#2290649224", "{\"quant_method\":\"awq\"}", "m.weight", 576000, 576000, { 1, 1 } },
+        { "m.weight U32 2,8750 #286331153;m.scales F32 2,8750 #2;m.biases F32 2,8750 #0.5",
+          "{\"bits\":4,\"group_size\":8}", "m.weight", 140000, 140000, { 2.5F, 2.5F } },
+    };
+    float *found = malloc(STRETCH * sizeof *found);
+    (void)unused;
+    assert_non_null(found);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        case_model m = case_open(cases[i].tensors, cases[i].config);
+        sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
+        sft_error err = SFT_ERROR_INIT;
+        sft_conversion *conversion;
+        sft_part part = { .source = NULL };
+        options.dequantize = true;
+        if (sft_conversion_new(m.set, SFT_F32, &options, &conversion, &err))
+            fail_msg("%s: %s", cases[i].tensors, err.message);
+        for (size_t k = 0; k < sft_set_tensor_count(m.set) && !part.source; k++) {
+            part = sft_conversion_part(conversion, k);
+            if (!sft_span_equal(part.spec.name, sft_span_cstr(cases[i].name))) part.source = NULL;
+        }
+        assert_non_null(part.source);
+        for (size_t at = cases[i].count; at > 0;) {
+            size_t n = at < STRETCH ? at : STRETCH, got = 0;
+            at -= n;
+            for (size_t done = 0; done < 4 * n; done += got)
+                assert_int_equal(sft_source_read(part.source, part.begin + 4 * at + done,
+                                                 (char *)found + done, 4 * n - done, &got, NULL),
+                                 SFT_OK);
+            for (size_t k = 0; k < n; k++) {
+                float want = cases[i].values[at + k >= cases[i].first];
+                if (found[k] < want || found[k] > want)
+                    fail_msg("case %zu, value %zu: %g", i, at + k, (double)found[k]);
+            }
+        }
+        sft_conversion_free(conversion);
+        case_close(&m);
+    }
+    free(found);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fits_factors), cmocka_unit_test(fits_packed_codes),
         cmocka_unit_test(fits_what_comfy_declares), cmocka_unit_test(fits_lines),
+        cmocka_unit_test(reads_wide_matrices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

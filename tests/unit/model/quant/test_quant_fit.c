@@ -523,11 +523,60 @@ static void reads_wide_matrices(void **unused) {
     free(found);
 }
 
+/* Whatever of a layer cannot be read, its values are not told. */
+static void tells_of_failed_reads(void **unused) {
+    static const struct { const char *tensors, *config; } cases[] = {
+        { "w F8_E4M3 2,4 #56;w_scale F32 2,1 #2", NULL },
+        { "w U8 1,8 #34;w_scale F8_E4M3 1,1 #56;w_scale_2 F32 1 #2", NVFP4 },
+        { "m.W_q U8 1,2 #33;m.zero F32 2,1;m.scale F32 2,1 #1;m.shape I64 2 #2,2", NULL },
+        { "m.qweight I32 1,8 #1;m.scales F16 1,8 #15360;m.qzeros I32 1,1 #1", GPTQ },
+        { "m.qweight I32 8,1 #1;m.scales F16 2,8 #15360;m.qzeros I32 2,1 #1",
+          "{\"quant_method\":\"awq\"}" },
+        { "m.weight U32 2,1 #1;m.scales F32 2,1 #2;m.biases F32 2,1 #0.5",
+          "{\"bits\":4,\"group_size\":8}" },
+        { "w_packed I32 2,1;w_scale F16 2,2 #15360;w_shape I64 2 #2,8;w_g_idx I32 8 #0,1",
+          PACK("\"num_bits\":4,\"strategy\":\"group\"") },
+        { NESTED STATE("{\"blocksize\":4,\"shape\":[8],\"nested_blocksize\":256}"), NULL },
+        { ASYM "1,24 #0;m.weight_s_rel F32 1,2 #1;m.weight_s_channel F32 1 #1"
+          COMFY("{\"format\":\"asym_w4a8_int8\",\"convrot_groupsize\":16}"), NULL },
+    };
+    (void)unused;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        case_model m = case_open(cases[i].tensors, cases[i].config);
+        for (size_t t = 0; t < sft_set_tensor_count(m.set); t++) {
+            test_source bytes = make_source(&m.file);
+            sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
+            sft_error err = SFT_ERROR_INIT;
+            sft_conversion *conversion = NULL;
+            sft_file *file;
+            sft_set *set;
+            assert_int_equal(sft_open_source(source_of(&bytes, m.file.len), NULL, &file, NULL),
+                             SFT_OK);
+            assert_int_equal(sft_set_from_file(file, NULL, &set, NULL), SFT_OK);
+            bytes.fail_at = sft_set_tensor_at(set, t)->offset;
+            options.dequantize = true;
+            sft_code code = sft_conversion_new(set, SFT_F32, &options, &conversion, &err);
+            for (size_t k = 0; !code && k < sft_set_tensor_count(set); k++) {
+                sft_part part = sft_conversion_part(conversion, k);
+                float value;
+                size_t got;
+                if (sft_conversion_action(conversion, k, NULL) != SFT_CONVERT_DEQUANTIZE) continue;
+                code = sft_source_read(part.source, part.begin, &value, 4, &got, &err);
+            }
+            if (code != SFT_IO_READ)
+                fail_msg("%s, tensor %zu: %d %s", cases[i].tensors, t, (int)code, err.message);
+            sft_conversion_free(conversion);
+            sft_set_close(set);
+        }
+        case_close(&m);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fits_factors), cmocka_unit_test(fits_packed_codes),
         cmocka_unit_test(fits_what_comfy_declares), cmocka_unit_test(fits_lines),
-        cmocka_unit_test(reads_wide_matrices),
+        cmocka_unit_test(reads_wide_matrices), cmocka_unit_test(tells_of_failed_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

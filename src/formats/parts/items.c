@@ -47,6 +47,8 @@ static bool item_reach(const sfti_item *item, uint64_t *out) {
         if (!sfti_mul(item->shape[d] - 1, item->strides[d], &far)) return false;
         if (!sfti_add(last, far, &last)) return false;
     }
+    /* Never: gguf.c, which alone sets codecs, wants rows of whole blocks. */
+    if (item->codec && sfti_never(elements % item->codec->elements != 0)) return false;
     if (item->codec) return sfti_mul(elements / item->codec->elements, item->codec->stored, out);
     uint64_t bits = sft_dtype_describe(item->dtype)->bits;
     if (item->strides) elements = last + 1;
@@ -73,10 +75,6 @@ static sft_code item_check_shape(sfti_import *im, const sfti_item *item) {
         return sfti_import_refuse(im, item->name, item->stored, SFT_RANK_TOO_LARGE, item->at,
                                   "expected at most %d dimensions, found %u", SFT_MAX_RANK,
                                   item->rank);
-    /* Never: only gguf.c sets codecs, of packed rows of whole blocks. */
-    if (sfti_never(item->codec && (item->rank == 0 || item->strides
-                                   || item->shape[item->rank - 1] % item->codec->elements != 0)))
-        return sfti_fail(im->err, SFT_FOREIGN_SIZE, "expected rows of whole blocks, found others");
     if (!item_reach(item, &need))
         return sfti_import_refuse(im, item->name, item->stored, SFT_SIZE_OVERFLOW, item->at,
                                   "expected a tensor of less than 2^64 bits, found a larger one");

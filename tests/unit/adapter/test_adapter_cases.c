@@ -468,6 +468,66 @@ static void finds_layers(void **unused) {
     CHECK(cases);
 }
 
+/* Strengths of blocks: of vectors, and of patterns; a bias has that of its weight. */
+static void takes_blocks(void **unused) {
+    (void)unused;
+#define IN01 "input_blocks.1.0.in_layers.2"
+    static const char unet[] = "model.diffusion_model." IN01 ".weight F32 2,2;"
+                               "model.diffusion_model." IN01 ".bias F32 2;"
+                               "model.diffusion_model.out.2.weight F32 2,2";
+    static const char change[] = IN01 ".diff F32 2,2 1;" IN01 ".diff_b F32 2 1;"
+                                 "out.2.diff F32 2,2 1";
+#define ZEROS8 "0,0,0,0,0,0,0,0,"
+    static const struct { const char *model, *adapter, *blocks; sft_code code; const char *want; }
+    cases[] = {
+        { unet, change, "9,0,3," ZEROS8 ZEROS8 "0,0,0,0,0,0,0", SFT_OK,
+          "model.diffusion_model.input_blocks.1.0.in_layers.2.bias F32 2 3 3; "
+          "model.diffusion_model.input_blocks.1.0.in_layers.2.weight F32 2,2 3 3 3 3; "
+          "model.diffusion_model.out.2.weight F32 2,2 1 1 1 1" },
+        { unet, change, "*.in_layers*=2,*=4", SFT_OK,
+          "model.diffusion_model.input_blocks.1.0.in_layers.2.bias F32 2 2 2; "
+          "model.diffusion_model.input_blocks.1.0.in_layers.2.weight F32 2,2 2 2 2 2; "
+          "model.diffusion_model.out.2.weight F32 2,2 4 4 4 4" },
+        { TALL, "c.diff F32 4,2 1", "1,1,1,1,1,1,1,1,1,1,1,1", SFT_BAD_ARGUMENT,
+          "expected blocks of a U-Net for 12 strengths" },
+        { TALL, "c.diff F32 4,2 1", "1,1", SFT_BAD_ARGUMENT, "12, 17, 20 or 26 strengths of" },
+        { TALL, "c.diff F32 4,2 1", "", SFT_BAD_ARGUMENT, "found 0" },
+        { TALL, "c.diff F32 4,2 1", "1,x", SFT_BAD_ARGUMENT, "found \"x\"" },
+        { TALL, "c.diff F32 4,2 1", "c*=1,2", SFT_BAD_ARGUMENT, "found \"2\"" },
+        { TALL, "c.diff F32 4,2 1", "1,c*=2", SFT_BAD_ARGUMENT, "found \"c*=2\"" },
+        { TALL, "c.diff F32 4,2 1", "=1", SFT_BAD_ARGUMENT, "found \"=1\"" },
+        { TALL, "c.diff F32 4,2 1", "c*=1,d*=2", SFT_BAD_ARGUMENT, "found \"d*\"" },
+        { TALL, "c.diff F32 4,2 1", ZEROS8 ZEROS8 ZEROS8 ZEROS8 ZEROS8 ZEROS8 ZEROS8 ZEROS8 "0",
+          SFT_BAD_ARGUMENT, "at most 64 strengths" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        test_file f = spell_file(cases[i].model), g = spell_file(cases[i].adapter);
+        sft_set *model = adapter_set(&f, NULL), *adapter = adapter_set(&g, NULL);
+        sft_adapter_use use = SFT_ADAPTER_USE_INIT;
+        sft_adapter_merge *made;
+        sft_buffer file = { 0 };
+        sft_error err;
+        char text[1024];
+        use.blocks = cases[i].blocks;
+        assert_int_equal(sft_adapter_merge_new(model, NULL, &made, NULL), SFT_OK);
+        sft_code code = sft_adapter_merge_add(made, adapter, &use, &err);
+        assert_int_equal(code, cases[i].code);
+        if (code && !strstr(err.message, cases[i].want)) fail_msg("%s", err.message);
+        if (!code) {
+            assert_int_equal(sft_adapter_merge_save(made, sft_sink_memory(&file), NULL, NULL),
+                             SFT_OK);
+            spell_buffer(&file, text, sizeof text);
+            assert_string_equal(text, cases[i].want);
+        }
+        sft_adapter_merge_free(made);
+        sft_buffer_free(&file);
+        sft_set_close(model);
+        sft_set_close(adapter);
+        free_file(&f);
+        free_file(&g);
+    }
+}
+
 /* A layer of one column, of more rows than are computed at once: its norm is over all of them. */
 static void decomposes_one_column(void **unused) {
     (void)unused;
@@ -544,6 +604,7 @@ int main(void) {
         cmocka_unit_test(takes_methods),
         cmocka_unit_test(takes_configurations),
         cmocka_unit_test(finds_layers),
+        cmocka_unit_test(takes_blocks),
         cmocka_unit_test(decomposes_one_column),
         cmocka_unit_test(refuses_nothing_given),
     };

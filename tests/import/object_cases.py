@@ -7,8 +7,8 @@ import struct
 import subprocess
 
 from plain import read_plain
-from torch_bad_cases import (call, integer, integers, legacy, mapping, name, pickled, storage, tar,
-                             tar_storage, tar_tensor, tensor, text, values, zipped)
+from torch_bad_cases import (call, integer, integers, legacy, mapping, name, pickled, storage, tensor,
+                             text, values, zipped)
 
 DATA = bytes(range(16))
 W = ("F32", [4], DATA)

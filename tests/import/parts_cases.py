@@ -2,15 +2,14 @@
 tables of TensorFlow; names, branches and options."""
 import functools
 import io
-import json
 import os
 import struct
 import tarfile
 
 from hostile_other import block, field, masked, table, variable, varint
-from object_cases import DATA, HALF, HOOKS, W, check, floats, longs, of_plain, real
-from torch_bad_cases import (MAGIC, call, integer, integers, legacy, mapping, name, pickled, storage,
-                             tar, tar_storage, tar_tensor, tensor, text, values, zipped)
+from object_cases import DATA, HALF, HOOKS, W, check, of_plain, real
+from torch_bad_cases import (MAGIC, call, integer, legacy, mapping, name, pickled, storage, tar,
+                             tar_storage, tar_tensor, tensor, text, values, zipped)
 from zip_make import Entry, archive
 
 END = b"/.ATTRIBUTES/VARIABLE_VALUE"

@@ -528,6 +528,80 @@ static void takes_blocks(void **unused) {
     }
 }
 
+/* "NAME SHAPE; ...", of F32, of which there is nothing but the header. */
+static sft_set *huge_set(test_file *f, const char *text) {
+    char header[2048] = "{", name[128], shape[64];
+    size_t len = 1;
+    uint64_t at = 0;
+    for (int used; sscanf(text, " %127s %63[0-9,] %n", name, shape, &used) == 2; text += used) {
+        uint64_t count = 4;
+        for (char *c = shape, *end; *c; c = *end ? end + 1 : end) count *= strtoull(c, &end, 10);
+        len += (size_t)sprintf(header + len, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],"
+                               "\"data_offsets\":[%llu,%llu]}", len > 1 ? "," : "", name, shape,
+                               (unsigned long long)at, (unsigned long long)(at + count));
+        at += count;
+    }
+    header[len] = '}';
+    *f = make_file(header, NULL, 0);
+    sft_open_options how = SFT_OPEN_OPTIONS_INIT;
+    sft_file *file;
+    sft_set *set;
+    how.header_only = true;
+    assert_int_equal(sft_open_memory(f->bytes, f->len, &how, &file, NULL), SFT_OK);
+    assert_int_equal(sft_set_from_file(file, NULL, &set, NULL), SFT_OK);
+    return set;
+}
+
+static void refuses_what_is_huge(void **unused) {
+    (void)unused;
+#define LAYER4 "c.weight 4,4"
+    static const struct { const char *what, *model, *adapter; sft_code code; const char *words; }
+    cases[] = {
+        { "columns of LoRA", LAYER4, "c.lora_down.weight 1,1099511627776 c.lora_up.weight 1,1 "
+          "c.lora_mid.weight 1,1,16777216", SFT_SIZE_OVERFLOW, "fewer than 2^64" },
+        { "columns of LoHa", LAYER4, "c.hada_w1_a 1,1 c.hada_w1_b 1,1099511627776 "
+          "c.hada_t1 1,1,16777216 c.hada_w2_a 1,1 c.hada_w2_b 1,1 c.hada_t2 1,1,1",
+          SFT_SIZE_OVERFLOW, "fewer than 2^64" },
+        { "rows of LoKr", LAYER4, "c.lokr_w1 8589934592,1 c.lokr_w2 8589934592,1",
+          SFT_SIZE_OVERFLOW, "fewer than 2^64" },
+        { "columns of LoKr", LAYER4, "c.lokr_w1 1,8589934592 c.lokr_w2 1,8589934592",
+          SFT_SIZE_OVERFLOW, "fewer than 2^64" },
+        { "a row", "c.weight 1,134217728", "c.lora_down.weight 1,134217728 c.lora_up.weight 1,1",
+          SFT_ADDRESS_SPACE, "67108864" },
+        { "a tensor that is turned as a whole", "c.weight 1048576,1024", "c.oft_blocks 262144,4,4",
+          SFT_ADDRESS_SPACE, "found" },
+        { "a matrix of factors", "c.weight 1048576,4", "c.lora_up.weight 1048576,1024 "
+          "c.lora_down.weight 1024,4", SFT_ADDRESS_SPACE, "at most 268435456 elements" },
+        { "no data", LAYER4, "c.lora_up.weight 4,1 c.lora_down.weight 1,4", SFT_BAD_ARGUMENT,
+          "found the end of the file" },
+    };
+    size_t wrong = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        test_file f, g;
+        sft_set *model = huge_set(&f, cases[i].model), *adapter = huge_set(&g, cases[i].adapter);
+        sft_adapter_merge *made;
+        sft_error err = { .code = SFT_OK };
+        assert_int_equal(sft_adapter_merge_new(model, NULL, &made, NULL), SFT_OK);
+        sft_code code = sft_adapter_merge_add(made, adapter, NULL, &err);
+        if (!code) code = sft_adapter_merge_plan(made, &err);
+        sft_part part = { .source = NULL };
+        uint8_t byte;
+        size_t got;
+        if (!code) part = sft_adapter_merge_part(made, 0);
+        if (!code) code = sft_source_read(part.source, part.begin, &byte, 1, &got, &err);
+        if (code != cases[i].code || !strstr(err.message, cases[i].words)) {
+            print_error("%s: %d: %s\n", cases[i].what, (int)code, err.message);
+            wrong++;
+        }
+        sft_adapter_merge_free(made);
+        sft_set_close(model);
+        sft_set_close(adapter);
+        free_file(&f);
+        free_file(&g);
+    }
+    assert_int_equal(wrong, 0);
+}
+
 /* A layer of one column, of more rows than are computed at once: its norm is over all of them. */
 static void decomposes_one_column(void **unused) {
     (void)unused;
@@ -605,6 +679,7 @@ int main(void) {
         cmocka_unit_test(takes_configurations),
         cmocka_unit_test(finds_layers),
         cmocka_unit_test(takes_blocks),
+        cmocka_unit_test(refuses_what_is_huge),
         cmocka_unit_test(decomposes_one_column),
         cmocka_unit_test(refuses_nothing_given),
     };

@@ -65,6 +65,8 @@ static bool look_at(cli *c, const dup_path *from, sfti_arena *arena, dup_one *on
     cli_told told;
     cli_input input = { CLI_FILE, path, NULL, false };
     cli_model model = { .input = &input, .path = path };
+    uint64_t n, of;
+    sft_span base;
     *one = (dup_one){ .link = from->link };
     if (sfti_os_info_path(path, false, &one->info)) return true;
     cli_told_open(c, path, &told);
@@ -72,7 +74,10 @@ static bool look_at(cli *c, const dup_path *from, sfti_arena *arena, dup_one *on
     model.tree = told.tree;
     bool fine = told.tree ? cli_unit_of(&model, arena, &one->unit)
                           : cli_unit_of_file(path, arena, &one->unit);
-    one->usable = fine && one->info.kind == OS_FILE && one->unit.index.len == 0;
+    /* Equal first parts of GGUF models tell nothing of the others. */
+    bool part = cli_ends_with(sft_span_cstr(path), ".gguf") && cli_shard_of(path, &n, &of, &base)
+             && of > 1;
+    one->usable = fine && one->info.kind == OS_FILE && one->unit.index.len == 0 && !part;
     cli_told_close(&told);
     return fine;
 }

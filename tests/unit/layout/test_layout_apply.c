@@ -266,7 +266,7 @@ static void looks_at_marks(void **unused) {
     sft_source source = sft_source_memory(&none, 1);
     sft_part parts[4];
     uint64_t shapes[8];
-    char names[64];
+    char names[2048];
     sfti_names table;
     (void)unused;
     size_t count = read_parts("x U8 4,3;y U8 12", &source, parts, names, shapes);
@@ -286,7 +286,7 @@ static void looks_at_marks(void **unused) {
 static void reads_what_it_makes(void **unused) {
     static const char text[] = "part a b\n    x = y swap\n    m = n transpose\n";
     sfti_arena arena = { .alloc = sfti_allocator(NULL) };
-    static char names[64];
+    static char names[2048];
     sfti_layout_text layouts;
     uint8_t bytes[12] = { 0, 1, 2, 3, 10, 11, 12, 20, 21, 22, 0, 0 }, into[16];
     test_file file = { bytes, sizeof bytes, 0 };

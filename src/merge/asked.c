@@ -34,8 +34,10 @@ sft_code sfti_merge_param_add(sfti_merge_recipe *recipe, sfti_arena *arena, cons
     if ((at != NULL) != patterns) return SFT_OK;
     if (at) setting.filter = SFTI_FILTER_GLOB;
     if (at) setting.text = (sft_span){ at + 1, (size_t)(equal - at - 1) };
-    if (!sfti_merge_values_read(setting.param, sft_span_cstr(equal + 1), arena, &setting.values,
-                                &setting.count))
+    sft_code code = sfti_merge_values_read(setting.param, sft_span_cstr(equal + 1), arena,
+                                           &setting.values, &setting.count);
+    if (code == SFT_OUT_OF_MEMORY) return sfti_fail_memory(err, strlen(equal));
+    if (code)
         return sfti_fail(err, SFT_BAD_ARGUMENT, "expected %s for the parameter %.*s, found "
                          "\"%.*s\"",
                          sfti_merge_param_is_switch(setting.param)
@@ -52,8 +54,10 @@ sft_code sfti_merge_weight_add(sfti_merge_recipe *recipe, sfti_arena *arena, uin
         return sfti_fail(err, SFT_BAD_ARGUMENT, "expected models without weights for %s, found "
                          "\":%.*s\"", recipe->method->name, SFTI_CLIP(sft_span_cstr(text), 40));
     }
-    if (!sfti_merge_values_read(SFTI_MERGE_WEIGHT, sft_span_cstr(text), arena, &setting.values,
-                                &setting.count))
+    sft_code code = sfti_merge_values_read(SFTI_MERGE_WEIGHT, sft_span_cstr(text), arena,
+                                           &setting.values, &setting.count);
+    if (code == SFT_OUT_OF_MEMORY) return sfti_fail_memory(err, strlen(text));
+    if (code)
         return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a number as weight, found \"%.*s\"",
                          SFTI_CLIP(sft_span_cstr(text), 100));
     return sfti_merge_setting_add(&recipe->settings, arena, &setting, err);

@@ -108,9 +108,10 @@ struct sfti_merge_row;
 bool sfti_merge_setting_find(const sfti_merge_settings *settings, sfti_merge_param param,
                              uint32_t model, const struct sfti_merge_row *row, sft_span name,
                              double *out);
-/* "0.3", "[0, 0.5, 1]" or "0,0.5,1"; the values in the arena. False: it is none of them. */
-bool sfti_merge_values_read(sfti_merge_param param, sft_span text, sfti_arena *arena,
-                            const double **values, size_t *count);
+/* "0.3", "[0, 0.5, 1]" or "0,0.5,1"; the values in the arena. SFT_BAD_ARGUMENT: it is none of
+ * them. */
+sft_code sfti_merge_values_read(sfti_merge_param param, sft_span text, sfti_arena *arena,
+                                const double **values, size_t *count);
 
 /* ── Recipes (recipe.c) ── */
 

@@ -220,6 +220,7 @@ sft_code sfti_merge_passes_begin(sfti_merge_op *op, uint64_t histogram, size_t s
     if (sums > 0 && op->window > WINDOW_SUMS / sums) op->window = WINDOW_SUMS / sums;
     op->works = sfti_arena_array(op->arena, op->threads, sizeof *op->works);
     op->window_sums = sfti_arena_array(op->arena, op->window * sums, sizeof *op->window_sums);
+    for (size_t t = 0; op->works && t < op->threads; t++) op->works[t].blame = SFTI_MERGE_ALL;
     bool fine = op->works && op->window_sums;
     for (size_t t = 0; fine && t < op->threads; t++) fine = take_work(op, &op->works[t], histogram);
     return fine ? SFT_OK : sfti_fail_memory(err, each * op->threads);

@@ -44,23 +44,24 @@ sft_code sfti_merge_setting_add(sfti_merge_settings *settings, sfti_arena *arena
     return SFT_OK;
 }
 
-bool sfti_merge_values_read(sfti_merge_param param, sft_span text, sfti_arena *arena,
-                            const double **values, size_t *count) {
+sft_code sfti_merge_values_read(sfti_merge_param param, sft_span text, sfti_arena *arena,
+                                const double **values, size_t *count) {
     sft_span rest = sfti_trim(text), piece;
     size_t most = 1;
     if (rest.len >= 2 && *rest.data == '[' && rest.data[rest.len - 1] == ']')
         rest = (sft_span){ rest.data + 1, rest.len - 2 };
     for (size_t i = 0; i < rest.len; i++) most += rest.data[i] == ',';
-    double *all = most <= SFTI_MERGE_VALUES ? sfti_arena_array(arena, most, sizeof *all) : NULL;
     *count = 0;
+    if (most > SFTI_MERGE_VALUES) return SFT_BAD_ARGUMENT;
+    double *all = sfti_arena_array(arena, most, sizeof *all);
     *values = all;
-    if (!all) return false;
+    if (!all) return SFT_OUT_OF_MEMORY;
     while (sfti_next_piece(&rest, ',', &piece)) {
         if (*count == most || !sfti_merge_param_value(param, sfti_trim(piece), &all[*count]))
-            return false;
+            return SFT_BAD_ARGUMENT;
         ++*count;
     }
-    return *count == most;
+    return *count == most ? SFT_OK : SFT_BAD_ARGUMENT;
 }
 
 static bool name_holds(sft_span text, sft_span part) {

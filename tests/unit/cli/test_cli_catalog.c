@@ -140,7 +140,8 @@ static void facts_of_rows(void **state) {
             expect(asked, sft_span_cstr(row->hash[k]), cases[i].hash[k]);
         assert_true(row->bytes == UINT64_MAX && row->rank == UINT64_MAX);
     }
-    for (int i = 0; i < 40; i++) sprintf(many + strlen(many), ",'t%d'", i);
+    for (size_t i = 0, len = strlen(many); i < 40; i++)
+        len += (size_t)snprintf(many + len, sizeof many - len, ",'t%zu'", i);
     strcat(many, "]}}}");
     assert_int_equal(row_of("m/a.safetensors", many, NULL)->tag_count, ROW_TAGS);
     end_rows();
@@ -148,8 +149,8 @@ static void facts_of_rows(void **state) {
 
 static void rows_are_written(void **state) {
     static const char *const parts[] = {
-        "<tr><td><bdi>N &amp; M</bdi><td><bdi>m/sub/a.safetensors</bdi><td><bdi></bdi><td>"
-        "<bdi>1</bdi>, <bdi>2</bdi>, <bdi>3</bdi>\n", /* the fourth is only counted */
+        ("<tr><td><bdi>N &amp; M</bdi><td><bdi>m/sub/a.safetensors</bdi><td><bdi></bdi><td>"
+         "<bdi>1</bdi>, <bdi>2</bdi>, <bdi>3</bdi>\n"), /* the fourth is only counted */
         "<bdi>m/b.safetensors</bdi><td><bdi></bdi><td>damaged\n",
         "\"count\":2,", "\"kind\":[[\"adapter:lora\",\"LoRA\"]]", "\"folder\":[\"m\",\"m/sub\"]",
         "\"name\":[\"N \\u0026 M\",\"b\"]", "\"words\":[[\"1\",\"2\",\"3\"],[]]",

@@ -167,7 +167,7 @@ static sft_span href_of(sft_span tag) {
     at = sfti_trim((sft_span){ at.data + 4, at.len - 4 });
     if (at.len < 2 || *at.data != '=') return none;
     at = sfti_trim((sft_span){ at.data + 1, at.len - 1 });
-    char quote = *at.data;
+    char quote = at.len > 0 ? *at.data : '\0';
     if (quote != '"' && quote != '\'') {
         for (size_t i = 0; i < at.len; i++)
             if (at.data[i] == ' ' || (at.data[i] >= '\t' && at.data[i] <= '\r')) at.len = i;

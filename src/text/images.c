@@ -34,9 +34,13 @@ static image_size gif_size(const uint8_t *p, size_t len) {
     return size;
 }
 
-static image_size bmp_size(const uint8_t *p) {
+static image_size bmp_size(const uint8_t *p, size_t len) {
+    image_size size = { 0, 0 };
+    if (len < 26) return size;
     int64_t height = (int32_t)image_le(p + 22, 4); /* negative: top row first */
-    return (image_size){ image_le(p + 18, 4), (uint32_t)(height < 0 ? -height : height) };
+    size.width = image_le(p + 18, 4);
+    size.height = (uint32_t)(height < 0 ? -height : height);
+    return size;
 }
 
 static bool jpeg_frame(uint8_t marker) {
@@ -148,7 +152,7 @@ const char *sfti_image_type(sft_span bytes, uint32_t *width, uint32_t *height) {
     }
     if (!type && is_bmp(p, bytes.len)) {
         type = "image/bmp";
-        size = bmp_size(p);
+        size = bmp_size(p, bytes.len);
     }
     *width = size.width && size.height ? size.width : 0;
     *height = size.width && size.height ? size.height : 0;

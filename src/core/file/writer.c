@@ -37,10 +37,9 @@ static sft_code remember(sft_writer *w, sft_code code, sft_error *err) {
 
 static sft_writer *writer_take(const sft_plan *plan, sft_sink sink) {
     const sft_allocator *alloc = sfti_plan_allocator(plan);
-    /* A plan has less than 2^32 tensors. */
-    uint64_t count = sft_plan_tensor_count(plan);
-    uint64_t bytes = count * sizeof(uint64_t) + sizeof(sft_writer);
-    if (!sfti_fits_size(bytes)) return NULL;
+    uint64_t bytes;
+    if (!sfti_mul(sft_plan_tensor_count(plan), sizeof(uint64_t), &bytes)) return NULL;
+    if (!sfti_add(bytes, sizeof(sft_writer), &bytes) || !sfti_fits_size(bytes)) return NULL;
     sft_writer *w = sfti_take(alloc, (size_t)bytes);
     if (!w) return NULL;
     memset(w, 0, (size_t)bytes);

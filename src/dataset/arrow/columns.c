@@ -74,7 +74,7 @@ static sft_code resolve_unknown(const column_resolver *s, const char *option, sf
     char list[320];
     int at = 0;
     list[0] = '\0';
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; i < s->n && at < 300; i++) {
         sft_span one = resolve_name(s->schema, i);
         at += snprintf(list + at, sizeof list - (size_t)at, "%s%.*s", i ? ", " : "",
                        SFTI_CLIP(one, 60));

@@ -139,6 +139,7 @@ static bool bytes_viewed(const struct ArrowArray *array, uint64_t at, sft_span *
 static bool bytes_plain(sfti_arrow_width width, const struct ArrowArray *array, uint64_t i,
                         sft_span *out) {
     uint64_t at = rows_place(array, i);
+    if (i >= (uint64_t)array->length) return false;
     if (width == SFTI_ARROW_VIEW) return bytes_viewed(array, at, out);
     int64_t begin = rows_offset(array->buffers[1], width == SFTI_ARROW_64, at);
     int64_t end = rows_offset(array->buffers[1], width == SFTI_ARROW_64, at + 1);

@@ -152,7 +152,7 @@ static sft_code add_row(gguf_file *f, const gguf_row *row, uint64_t data) {
     bool blocks = type->codec.unpack != NULL;
     sfti_item item = { .name = row->name, .dtype = type->dtype, .rank = row->rank,
                        .shape = row->shape, .source = f->source, .stored = row->bytes,
-                       .begin = data + row->offset, .at = row->at };
+                       .at = row->at };
     if (type->refused)
         return sfti_import_refuse(f->im, row->name, row->bytes, SFT_FOREIGN_DTYPE, row->at,
                                   "expected a type that GGUF has now, found %s (%u), %s",
@@ -171,6 +171,9 @@ static sft_code add_row(gguf_file *f, const gguf_row *row, uint64_t data) {
     } else if (f->cursor.big_endian) {
         item.swap = (uint8_t)(type->codec.stored > 1 ? type->codec.stored : 0);
     }
+    if (!sfti_add(data, row->offset, &item.begin))
+        return sfti_fail_tensor(f->im->err, SFT_SIZE_OVERFLOW, row->at, row->name,
+                                "expected data of less than 2^64 bytes, found more");
     f->model->beyond += row->rank > 4 || row->name.len > 63;
     f->model->renamed |= row->name.len > 4 && memcmp(row->name.data, "blk.", 4) == 0;
     return sfti_import_add(f->im, &item);

@@ -154,6 +154,7 @@ static sft_code table_index(table *t, handle *out) {
     size_t at = 0;
     handle meta;
     uint64_t begin = t->source->size - FOOTER;
+    if (t->source->size < FOOTER) return table_syntax(t, 0, "a table of at least 48 bytes");
     sft_code code = sfti_import_read(t->im, t->source, begin, footer, FOOTER);
     if (code) return code;
     sft_source_expect(t->source, &(sft_run){ 0, begin }, 1); /* nearly all of it is read */

@@ -148,7 +148,7 @@ static sft_span tar_name(const void *ctx, uint32_t entry) {
 
 static const tar_entry *tar_find(const tar_reader *t, const sfti_value *key) {
     uint8_t bytes[8];
-    if (!tar_key(key, bytes)) return NULL;
+    if (!key || !tar_key(key, bytes)) return NULL;
     uint32_t entry = sfti_names_find(&t->names, (sft_span){ (const char *)bytes, 8 });
     return entry == SFTI_NO_NAME ? NULL : &t->all[entry];
 }

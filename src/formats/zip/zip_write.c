@@ -174,8 +174,8 @@ static sft_code out_plan(zip_out *z, sfti_zip_member *members, size_t count) {
     for (size_t i = 0; i < count; i++) {
         sfti_zip_member *m = &members[i];
         m->at = at;
-        m->size = m->head.len + m->bytes; /* a shape has less than 2^61 bytes */
-        if (!sfti_add(at, ZIP_LOCAL_MOST + (uint64_t)sizeof room, &at)
+        if (!sfti_add(m->head.len, m->bytes, &m->size)
+            || !sfti_add(at, ZIP_LOCAL_MOST + (uint64_t)sizeof room, &at)
             || !sfti_add(at, m->size, &at))
             return sfti_fail(z->err, SFT_SIZE_OVERFLOW,
                              "expected tensors of less than 2^64 bytes, found more");

@@ -41,8 +41,10 @@ static bool jr_lengths_fit(const sfti_journal_file *j) {
     if (w[SFTI_JW_AFTER] > SFTI_MOST_HEADER + SFTI_PREFIX) return false;
     if (w[SFTI_JW_AFTER] - w[SFTI_JW_BEFORE] != w[SFTI_JW_GROWN]) return false;
     if (w[SFTI_JW_GROWN] > 0 && w[SFTI_JW_RANGES] > 0) return false;
-    whole += 16 * w[SFTI_JW_RANGES] + w[SFTI_JW_BEFORE] + w[SFTI_JW_AFTER]; /* under 2^33 */
-    return sfti_add(whole, w[SFTI_JW_DATA], &whole) &&
+    return sfti_add(whole, 16 * w[SFTI_JW_RANGES], &whole) &&
+           sfti_add(whole, w[SFTI_JW_BEFORE], &whole) &&
+           sfti_add(whole, w[SFTI_JW_AFTER], &whole) &&
+           sfti_add(whole, w[SFTI_JW_DATA], &whole) &&
            sfti_add(whole, w[SFTI_JW_DATA], &whole) && whole == j->len;
 }
 
@@ -166,8 +168,7 @@ static int jr_ranges(const sfti_journal_file *j, bool *right) {
         int error = sfti_journal_range(j, i, &at, &len);
         if (error) return error;
         *right = at >= end && len > 0 && sfti_add(at, len, &end) &&
-                 end <= j->word[SFTI_JW_SIZE];
-        all += len; /* no more than end */
+                 end <= j->word[SFTI_JW_SIZE] && sfti_add(all, len, &all);
     }
     *right = *right && all == j->word[SFTI_JW_DATA];
     return 0;

@@ -65,8 +65,10 @@ int sfti_journal_read(const sfti_journal_file *j, void *into, size_t len, uint64
 }
 
 sft_code sfti_journal_seal_begin(sfti_journal_file *j, sft_error *err) {
-    uint64_t bytes = (j->len / SEAL_BLOCK + 1) * sizeof(uint64_t) + sizeof *j->seal;
-    if (!sfti_fits_size(bytes)) return sfti_fail_memory(err, bytes);
+    uint64_t count = j->len / SEAL_BLOCK + 1, bytes;
+    if (!sfti_mul(count, sizeof(uint64_t), &bytes) ||
+        !sfti_add(bytes, sizeof *j->seal, &bytes) || !sfti_fits_size(bytes))
+        return sfti_fail_memory(err, j->len);
     struct sfti_journal_seal *seal = sfti_take(&j->alloc, (size_t)bytes);
     if (!seal) return sfti_fail_memory(err, bytes);
     memset(seal, 0, (size_t)bytes);

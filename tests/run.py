@@ -41,15 +41,15 @@ QEMU = "qemu-s390x -L /usr/s390x-linux-gnu"
 # target: (preset, build folder, targets to build, environment)
 TARGETS = {
     "check": ("release", "build", "all tests examples", {}),
-    "test": ("release", "build", "all tests examples fuzzers benches", {"FAULTS_EVERY": "12"}),
+    "test": ("release", "build", "all tests examples fuzzers benches", {"FAULTS_EVERY": "30"}),
     "asan": ("asan", "build/asan", "all tests examples fuzzers", dict(ASAN, FAULTS_EVERY="8")),
     # the part in `test`
     "asan-short": ("asan", "build/asan", "safetensors_command short_tests",
-                   dict(ASAN, SFT_TARGET="asan", FAULTS_EVERY="64")),
+                   dict(ASAN, SFT_TARGET="asan", FAULTS_EVERY="120")),
     "msan": ("msan", "build/msan", "all tests fuzzers", {"MSAN_OPTIONS": "allocator_may_return_null=1"}),
     "tsan": ("tsan", "build/tsan", "all tests", {"TSAN_OPTIONS": "halt_on_error=1"}),
     "kill": ("release", "build", "all", {}),
-    "coverage": ("coverage", "build/coverage", "all tests examples fuzzers", {"FAULTS_EVERY": "4"}),
+    "coverage": ("coverage", "build/coverage", "all tests examples fuzzers", {"FAULTS_EVERY": "12"}),
     "m32": ("m32", "build/m32", "all tests fuzzers", {}),
     "s390x": ("s390x", "build/s390x", "all tests fuzzers", {"SFT_EMULATE": QEMU}),
     "aarch64": ("aarch64", "build/aarch64", "all tests fuzzers", {

@@ -273,9 +273,9 @@ static bool layout_names(const sft_file *file, sft_span mark, merge_layout *look
         last = at;
         before = name;
     }
-    while (text.data[end - 1] != '}') end--; /* a header is an object, and white space */
+    while (end && text.data[end - 1] != '}') end--;
     look->begin[look->runs] = end - 1;
-    return true;
+    return end > 0;
 }
 
 /* Finds the runs of ascending keys. Only our own headers can be read in windows: metadata first,

@@ -17,13 +17,12 @@ static sft_code check_left(const sfti_gguf_cursor *c, uint64_t len) {
                           (unsigned long long)len, (unsigned long long)left);
 }
 
-/* A cursor only goes on, so no window begins behind it. One begins with what the last one has of
- * it, or with the few bytes that were skipped: reads that follow one another without a gap let a
- * remote source read ahead. */
+/* A window begins with what the last one has of it, or with the few bytes that were skipped: reads
+ * that follow one another without a gap let a remote source read ahead. */
 static sft_code fill_window(sfti_gguf_cursor *c, size_t len) {
     uint64_t last = c->begin + c->filled, begin = c->at;
     size_t kept = 0;
-    if (c->at < last) {
+    if (c->at >= c->begin && c->at < last) {
         kept = (size_t)(last - c->at);
         memmove(c->window, c->window + (c->at - c->begin), kept);
     } else if (c->at > last && c->at - last <= SFTI_GGUF_WINDOW - len) {
@@ -38,7 +37,8 @@ static sft_code fill_window(sfti_gguf_cursor *c, size_t len) {
 /* The next len bytes, at most a window, valid until the next call. SFT_FOREIGN_TRUNCATED. */
 static sft_code take(sfti_gguf_cursor *c, size_t len, const uint8_t **out) {
     sft_code code = check_left(c, len);
-    bool inside = c->at - c->begin <= c->filled && len <= c->filled - (size_t)(c->at - c->begin);
+    bool inside = c->at >= c->begin && c->at - c->begin <= c->filled
+                  && len <= c->filled - (size_t)(c->at - c->begin);
     if (!code && !inside) code = fill_window(c, len);
     if (code) return code;
     *out = c->window + (c->at - c->begin);

@@ -181,8 +181,10 @@ static void each_of_many(many *m, char **operands, size_t count, cli_write_fn ea
         cli_fail_input(c, m->folder, &err);
         return;
     }
+    size_t models = 0;
     for (size_t i = 0; i < m->count && !cli_is_over(c); i++) {
         const cli_input *input = m->items[i];
+        models += input->kind != CLI_EMPTY;
         c->dropped = 0;
         if (m->outputs) c->set.output = m->outputs[i];
         const char *taken = m->outputs ? taken_by(m, i) : NULL;
@@ -193,14 +195,14 @@ static void each_of_many(many *m, char **operands, size_t count, cli_write_fn ea
         } else if (cli_input_is_path(input) || input->kind == CLI_STDIN) each(c, input->path, ctx);
         else cli_report_input(c, input);
     }
-    if (cli_is_over(c) || cli_is_json(c)) return;
+    if (models == 0 || cli_is_over(c) || cli_is_json(c)) return;
     changed = c->changed - changed;
     unchanged = c->unchanged - unchanged;
-    cli_printf(&c->out, "%zu model%s: %zu %s", m->count, m->count == 1 ? "" : "s", changed,
+    cli_printf(&c->out, "%zu model%s: %zu %s", models, models == 1 ? "" : "s", changed,
                c->set.dry_run ? "would be written" : "written");
     if (unchanged) cli_printf(&c->out, ", %zu unchanged", unchanged);
-    if (changed + unchanged < m->count)
-        cli_printf(&c->out, ", %zu failed", m->count - changed - unchanged);
+    if (changed + unchanged < models)
+        cli_printf(&c->out, ", %zu failed", models - changed - unchanged);
     cli_text(&c->out, "\n");
 }
 

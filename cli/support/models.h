@@ -120,8 +120,8 @@ bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *bas
 sft_code cli_open_operand(cli *c, const char *operand, cli_inputs *inputs, const cli_input **input,
                           sft_set **out, sft_error *err);
 
-/* Cuts the number off an operand PATH:NUMBER, unless a file has the whole name. *number: its
- * text, within the operand; NULL: there is none, and *out is 1. */
+/* Cuts the number off an operand PATH:NUMBER, unless a file has the whole name, or it is a URL's
+ * port. *number: its text, within the operand; NULL: there is none, and *out is 1. */
 sft_code cli_cut_number(cli *c, char *operand, const char **number, double *out, sft_error *err);
 
 /* Whether a file has the name beside which adapter_config.json is read. */

@@ -263,12 +263,18 @@ static bool is_number(const char *text) {
         && text[strspn(text, "0123456789.eE+-")] == '\0';
 }
 
+/* "scheme://host:9": a URL without a path, which names no file. */
+static bool ends_in_port(const cli *c, const char *operand) {
+    const char *host = strstr(operand, "://");
+    return host && !strchr(host + 3, '/') && cli_is_remote(c, operand);
+}
+
 sft_code cli_cut_number(cli *c, char *operand, const char **number, double *out,
                         sft_error *err) {
     char *colon = strrchr(operand, ':'), *end;
     *out = 1;
     *number = NULL;
-    if (!colon || !is_number(colon + 1)) return SFT_OK;
+    if (!colon || !is_number(colon + 1) || ends_in_port(c, operand)) return SFT_OK;
     *colon = '\0';
     bool url = cli_is_remote(c, operand);
     *colon = ':';

@@ -18,6 +18,8 @@ typedef struct stream_run {
     size_t count;
     bool *used, *exact; /* by request; exact: the file has this very key, so it is no glob */
     unsigned stale; /* digests */
+    sft_span *removed, *rewritten, *kept; /* keys, for --json */
+    size_t removed_count, rewritten_count, kept_count;
 } stream_run;
 
 /* What becomes of a pair of the file: of several requests the last counts. */
@@ -43,9 +45,13 @@ static sft_code change_pair(stream_run *r, sft_pair pair, sft_error *err) {
         r->stale |= SFTI_DIGESTS_OF_NAMES;
     bool told = goes || found.reason;
     const char *kept = r->ask->is_scrub && !goes ? meta_kept_reason(pair.key, pair.value) : NULL;
-    if (kept && !cli_is_json(c)) cli_fill(&c->out, "kept %", pair.key);
-    if (kept && !cli_is_json(c)) cli_printf(&c->out, ": %s\n", kept);
-    if (!told || cli_is_json(c)) return SFT_OK;
+    if (kept) r->kept[r->kept_count++] = pair.key;
+    if (goes) r->removed[r->removed_count++] = pair.key;
+    else if (told) r->rewritten[r->rewritten_count++] = pair.key;
+    if (cli_is_json(c)) return SFT_OK;
+    if (kept) cli_fill(&c->out, "kept %", pair.key);
+    if (kept) cli_printf(&c->out, ": %s\n", kept);
+    if (!told) return SFT_OK;
     cli_fill(&c->out, goes ? "removed %" : "rewritten %", pair.key);
     if (found.reason) cli_printf(&c->out, ": %s", found.reason);
     cli_text(&c->out, "\n");
@@ -70,7 +76,11 @@ static sft_code change_pairs(stream_run *r, sft_error *err) {
     r->pairs = sfti_arena_array(&p->arena, most, sizeof *r->pairs);
     r->used = sfti_arena_array(&p->arena, ask->count, sizeof *r->used);
     r->exact = sfti_arena_array(&p->arena, ask->count, sizeof *r->exact);
-    if (!r->pairs || !r->used || !r->exact) return sfti_fail_memory(err, most * sizeof *r->pairs);
+    r->removed = sfti_arena_array(&p->arena, p->metadata_count, sizeof *r->removed);
+    r->rewritten = sfti_arena_array(&p->arena, p->metadata_count, sizeof *r->rewritten);
+    r->kept = sfti_arena_array(&p->arena, p->metadata_count, sizeof *r->kept);
+    bool fine = r->pairs && r->used && r->exact && r->removed && r->rewritten && r->kept;
+    if (!fine) return sfti_fail_memory(err, most * sizeof *r->pairs);
     memset(r->used, 0, ask->count * sizeof *r->used);
     for (size_t i = 0; i < ask->count; i++) {
         r->exact[i] = false;
@@ -103,6 +113,23 @@ static sft_code change_pairs(stream_run *r, sft_error *err) {
     return SFT_OK;
 }
 
+/* A stream in words is told as other results are that are written. */
+static void say_copy(cli *c, const stream_run *r) {
+    cli_edit_result result = { .path = r->parts.path, .changed = true };
+    if (cli_is_json(c) && (r->ask->is_scrub || r->removed_count > 0)) {
+        result.what = "removed";
+        result.listed = r->removed;
+        result.listed_count = r->removed_count;
+    }
+    if (cli_is_json(c) && r->ask->is_scrub) {
+        result.rewritten = r->rewritten;
+        result.rewritten_count = r->rewritten_count;
+        result.kept = r->kept;
+        result.kept_count = r->kept_count;
+    }
+    if (r->parts.untold) cli_edit_say(c, &result);
+}
+
 static sft_code write_stream(stream_run *r, const char *operand, sft_error *err) {
     cli *c = r->c;
     cli_output out;
@@ -117,11 +144,10 @@ static sft_code write_stream(stream_run *r, const char *operand, sft_error *err)
         return SFT_BAD_ARGUMENT;
     }
     code = change_pairs(r, err);
-    r->parts.untold = !out.stream;
+    r->parts.untold = !out.stream || cli_is_json(c);
     if (!code) code = cli_output_parts(&out, c, &r->parts, err);
     if (code) return code;
-    cli_edit_result result = { .path = r->parts.path, .changed = true };
-    if (!out.stream) cli_edit_say(c, &result);
+    say_copy(c, r);
     for (size_t i = 0; r->ask->is_rm && i < r->ask->count; i++) {
         if (r->used[i]) continue;
         meta_tell_missing(c, r->parts.path, r->parts.files[r->parts.only], r->ask->pairs[i].key);

@@ -307,7 +307,7 @@ sft_code sfti_mixture_new(const sfti_merge_model *result, const sfti_merge_model
     for (size_t i = 0; !code && i < rows.count; i++) {
         const sfti_merge_row *row = &rows.rows[i];
         const sft_tensor *tensor = sft_set_tensor_at(result->set, row->tensor);
-        bool there = sfti_merge_takes(tensor->dtype);
+        bool there = sfti_merge_takes(tensor->dtype) && !row->is_mixed;
         mix_sums *sums = NULL;
         for (size_t m = 0; m <= count; m++) there = there && row->of[m] != SFTI_MERGE_ALL;
         done += row->elements;

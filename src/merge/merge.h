@@ -311,6 +311,7 @@ typedef struct sfti_merge_row {
     uint32_t slice;           /* + 1; 0: none */
     uint64_t offset;          /* layers from the slice's first one */
     uint32_t *of;             /* numbers of the tensors of each model, or SFTI_MERGE_ALL */
+    bool is_mixed;            /* of floats in `from`, of integers in another model: it is copied */
 } sfti_merge_row;
 
 #define SFTI_MERGE_COPIED UINT64_MAX
@@ -323,7 +324,7 @@ typedef struct sfti_merge_notes {
     uint64_t cut_rows[2];
     size_t missing, extra; /* not in all models; not in the reference */
     sft_span missing_name, extra_name;
-    size_t unlike;       /* small integer tensors that are not the same */
+    size_t unlike;       /* small tensors, of integers in some model, that are not the same */
     sft_span unlike_name;
 } sfti_merge_notes;
 

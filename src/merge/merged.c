@@ -117,7 +117,7 @@ static sft_code resolve(sfti_merge_op *op, sft_error *err) {
     return SFT_OK;
 }
 
-/* A tensor that is not in enough models is the reference's. */
+/* A tensor that is not in enough models, or of integers in some, is the reference's. */
 static sft_code choose(sfti_merge_op *op, const sfti_merge_plan *plan, const sfti_merge_row *row,
                        sft_error *err) {
     uint32_t none = SFTI_MERGE_ALL;
@@ -131,7 +131,7 @@ static sft_code choose(sfti_merge_op *op, const sfti_merge_plan *plan, const sft
     if (op->has_base) op->model[op->count] = (uint32_t)plan->base;
     bool lacks_base = plan->base != SIZE_MAX && !op->has_base;
     sft_code code = resolve(op, err);
-    if (!lacks_base && op->count >= op->method->least) return code;
+    if (!lacks_base && op->count >= op->method->least && !row->is_mixed) return code;
     op->method = sfti_merge_method_of(sft_span_cstr("passthrough"));
     op->has_base = false;
     op->count = 1;

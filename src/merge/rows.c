@@ -140,8 +140,8 @@ bool sfti_merge_takes(sft_dtype dtype) {
 }
 
 /* Numbers that are no floats are those of the reference; others should be the same. */
-static sft_code compare_integers(const row_finder *f, sfti_merge_row *row, size_t model,
-                                 sft_error *err) {
+static sft_code compare_integers(const row_finder *f, const sfti_merge_row *row, size_t model,
+                                 bool *unlike, sft_error *err) {
     uint8_t a[COMPARE_SIZE], b[COMPARE_SIZE];
     const sft_set *sets[2] = { f->plan->models[row->from].set,
                                f->plan->models[model].set };
@@ -161,10 +161,25 @@ static sft_code compare_integers(const row_finder *f, sfti_merge_row *row, size_
     }
     if (same) return SFT_OK;
     if (row->elements > SMALL_INTEGERS)
-        return sfti_fail_tensor(err, SFT_CAST_DTYPE, one->offset, one->name,
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, other->offset, other->name,
                                 "expected the same integers in all models, for they cannot be "
                                 "merged, found others");
-    if (f->out->notes.unlike++ == 0) f->out->notes.unlike_name = row->spec.name;
+    *unlike = true;
+    return SFT_OK;
+}
+
+/* Floats of the reference that are integers in another model: a few are copied, as integers of
+ * the reference are. More may be codes. */
+static sft_code take_mixed(const row_finder *f, sfti_merge_row *row, const sft_tensor *other,
+                           sft_error *err) {
+    const sft_dtype_info *info = sft_dtype_describe(other->dtype);
+    const uint8_t *computed = f->plan->models[row->from].computed;
+    bool is_float = info->kind == SFT_KIND_FLOAT || info->kind == SFT_KIND_COMPLEX;
+    if (is_float || row->elements > SMALL_INTEGERS || (computed && computed[row->tensor]))
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, other->offset, other->name,
+                                "expected a tensor of floats, as it is in the other model, "
+                                "found %s", info->name);
+    row->is_mixed = true;
     return SFT_OK;
 }
 
@@ -246,7 +261,7 @@ bool sfti_merge_name_in(const sfti_merge_plan *plan, const sfti_merge_row *row, 
 static sft_code match_row(const row_finder *f, sfti_merge_row *row, sft_error *err) {
     const sfti_merge_plan *plan = f->plan;
     const sft_tensor *ref = sft_set_tensor_at(plan->models[row->from].set, row->tensor);
-    bool takes = sfti_merge_takes(ref->dtype), cut = false;
+    bool takes = sfti_merge_takes(ref->dtype), cut = false, unlike = false;
     sft_span name = row->slice ? row->spec.name : ref->name, there;
     char buffer[SFTI_MERGE_NAME];
     row->spec = sft_part_of(ref, NULL).spec;
@@ -272,21 +287,21 @@ static sft_code match_row(const row_finder *f, sfti_merge_row *row, sft_error *e
                                     "two names fit");
         *taken = row->tensor + 1;
         if (!code && takes && !sfti_merge_takes(other->dtype))
-            code = sfti_fail_tensor(err, SFT_CAST_DTYPE, other->offset, other->name,
-                                    "expected a tensor of floats, as it is in the other model, "
-                                    "found %s", sft_dtype_describe(other->dtype)->name);
-        if (!code && takes) code = take_shape(f, row, m, &cut, err);
-        else if (!code && m != row->from) code = compare_integers(f, row, m, err);
+            code = take_mixed(f, row, other, err);
+        else if (!code && takes) code = take_shape(f, row, m, &cut, err);
+        else if (!code && m != row->from) code = compare_integers(f, row, m, &unlike, err);
     }
     if (code) return code;
     *f->blame = row->from;
     f->out->notes.cut += cut;
+    if ((unlike || row->is_mixed) && f->out->notes.unlike++ == 0)
+        f->out->notes.unlike_name = row->spec.name;
     const sft_dtype_info *info = sft_dtype_describe(ref->dtype);
     if (!takes && (info->kind == SFT_KIND_FLOAT || info->kind == SFT_KIND_COMPLEX)
         && plan->method->kind != SFTI_MERGE_PASS)
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, ref->offset, ref->name,
                                 "expected floats of 8 to 64 bits to merge, found %s", info->name);
-    if (takes) code = take_dtype(f, row, err);
+    if (takes && !row->is_mixed) code = take_dtype(f, row, err);
     return code;
 }
 

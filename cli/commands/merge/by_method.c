@@ -139,7 +139,7 @@ static void tell_notes(merge_run *run) {
     const sfti_merge_notes *n = sfti_merged_notes(run->merged);
     note(run, n->missing, n->missing_name, "not in all models: merged without those");
     note(run, n->extra, n->extra_name, "left out, for the model that gives names lacks them");
-    note(run, n->unlike, n->unlike_name, "of integers not the same in all models: copied");
+    note(run, n->unlike, n->unlike_name, "of integers in a model, not the same in all: copied");
     bool mask = false;
     for (size_t i = 0; i < run->recipe.settings.count; i++)
         mask = mask || run->recipe.settings.items[i].param == SFTI_MERGE_INT8_MASK;

@@ -164,8 +164,11 @@ static void finds_tensors(void **state) {
           "lm_head.bias: expected the shape [2]", 1, false, 0 },
         /* dtypes */
         { { "w F32 1 #1", "w BF16 1 #16448" }, "linear", NONE, { 0 }, "=2", NONE, false, 0 },
-        { { "w F32 1", "w I32 1" }, "linear", NONE, { 0 },
+        { { "w F32 1 #2", "w I32 1" }, "linear", NONE, { 0 }, "=2", NONE, false, 0 },
+        { { "w F32 4097", "w I32 4097" }, "linear", NONE, { 0 },
           "w: expected a tensor of floats, as it is in the other model, found I32", 1, false, 0 },
+        { { "w F32 1", "w F4 2" }, "linear", NONE, { 0 },
+          "w: expected a tensor of floats, as it is in the other model, found F4", 1, false, 0 },
         { { "w C64 1", "w C64 1" }, "linear", NONE, { 0 },
           "w: expected floats of 8 to 64 bits to merge, found C64", 0, false, 0 },
         { { "w F4 2", "w F4 2" }, "linear", NONE, { 0 },

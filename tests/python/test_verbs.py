@@ -718,6 +718,14 @@ def test_scrub(tmp_path):
     for wrong in (tmp_path / "nope", "list"):
         with pytest.raises(FileNotFoundError):
             st.scrub(wrong)
+    before = path.read_bytes()
+    for wrong in ([5], [None], ["a", 1.5], 5, {"a": 1}):
+        with pytest.raises(TypeError):
+            st.scrub(path, keep=wrong)
+    with pytest.raises(TypeError, match="keep: expected words, found int"):
+        st.scrub(path, keep=[5])
+    assert path.read_bytes() == before
+    st.scrub(path, keep=("a", b"b"), dry_run=True)
 
 
 def test_clean(tmp_path):

@@ -398,7 +398,7 @@ def scrub(models: Models, output: Path | None = None, *, keep: str | Iterable[st
     target = None if output is None else operand(output)
     if target is not None and (recursive or len(paths) > 1):
         target = os.path.join(target, "")  # which says that it is a folder
-    words = options(keep=keep or None, safe=safe, force=overwrite, follow=link == "follow",
+    words = options(keep=listed(keep or ()) or None, safe=safe, force=overwrite, follow=link == "follow",
                     dry_run=dry_run, no_sync=not sync, keep_mtime=keep_mtime,
                     in_place_unsafe=in_place_unsafe, recursive=recursive, level=level, output=target)
     results = _all(results_of(["meta", "scrub", *words, "--", *paths])["results"])

@@ -141,7 +141,8 @@ def raise_error(error: Error, path: str) -> NoReturn:
 
 def options(**given: object) -> list[str]:
     """Options of the command: flags that are true, and values that are not None, of lists each.
-    TypeError for True as a value, with which the next option would be taken for it."""
+    TypeError for True as a value, with which the next option would be taken for it, and for lists
+    of something else than words and paths."""
     words: list[str] = []
     for name, value in given.items():
         option = "--" + name.strip("_").replace("_", "-")
@@ -150,10 +151,12 @@ def options(**given: object) -> list[str]:
         elif value is True:
             raise TypeError("%s: expected a value, found True" % name.strip("_"))
         elif value is not None and value is not False:
-            one = isinstance(value, (str, int, float))
-            words.extend("%s=%s" % (option, os.fsdecode(part)
-                                    if isinstance(part, (bytes, os.PathLike)) else part)
-                         for part in ([value] if one else listed(value)))
+            one = isinstance(value, (int, float))
+            for part in [str(value)] if one else listed(value):
+                if not isinstance(part, (str, bytes, os.PathLike)):
+                    raise TypeError("%s: expected words, found %s"
+                                    % (name.strip("_"), type(part).__name__))
+                words.append("%s=%s" % (option, os.fsdecode(part)))
     return words
 
 

@@ -42,19 +42,17 @@ bool note_is_change(const char *word) {
     return name.len > 0;
 }
 
+/* A NUL follows the text. */
 static bool is_number(sft_span text, const note_field *field, double *out) {
-    char buffer[40], *end;
     sfti_json json;
-    if (text.len == 0 || text.len >= sizeof buffer) return false;
+    char *end;
     sfti_json_begin(&json, text.data, text.len);
     sfti_json_type type = sfti_json_next(&json);
     if ((type != SFTI_JSON_UINT && type != SFTI_JSON_NUMBER)
         || sfti_json_next(&json) != SFTI_JSON_END)
         return false;
-    memcpy(buffer, text.data, text.len);
-    buffer[text.len] = '\0';
-    *out = strtod(buffer, &end);
-    return *end == '\0' && *out >= field->least && *out <= field->most;
+    *out = strtod(text.data, &end);
+    return end == text.data + text.len && *out >= field->least && *out <= field->most;
 }
 
 sft_code note_change_read(const char *word, note_change *out, sft_error *err) {

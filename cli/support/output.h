@@ -113,6 +113,24 @@ sft_code cli_say_shards(cli *c, cli_parts *parts, uint32_t shards, const char *s
 void cli_put_dropped(const cli *c, sfti_json_writer *w);
 void cli_say_dropped(cli *c, const char *path);
 
+/* How many finite values were not 0, and how many of these became what (losses.c). */
+typedef struct cli_loss {
+    uint64_t values, zero, infinite, saturated;
+} cli_loss;
+
+typedef struct cli_losses {
+    size_t count;                                /* tensors */
+    cli_loss (*at)(const void *ctx, size_t i);   /* of tensor i, or of all for SIZE_MAX */
+    sft_span (*name)(const void *ctx, size_t i);
+    const void *ctx;
+} cli_losses;
+
+/* Names the worst of the tensors that lost more than a hundredth of their values in the dtype, if
+ * there are any; not with --dry-run. */
+void cli_warn_lost(cli *c, const char *path, const char *dtype, const cli_losses *losses);
+/* The member "lost" of a result. */
+void cli_put_lost(const cli_losses *losses, sfti_json_writer *w);
+
 /* ── Many models ── */
 
 typedef void (*cli_write_fn)(cli *c, const char *path, void *ctx);

@@ -28,6 +28,21 @@ LOOP_BODY bool widen_floats(const float *restrict values, size_t count, double *
     return bad < 0x80000000u;
 }
 
+LOOP_BODY void count_vanishing(const double *values, size_t count, double tiny,
+                               uint64_t counts[2]) {
+    int64_t most, some = 0, small = 0;
+    memcpy(&most, &tiny, sizeof most);
+    for (size_t i = 0; i < count; i++) {
+        int64_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        bits &= INT64_MAX;
+        some += bits > 0;
+        small += bits <= most;
+    }
+    counts[0] += (uint64_t)some;
+    counts[1] += (uint64_t)(small + some) - count; /* all that are 0 are small */
+}
+
 LOOP_BODY uint64_t greatest_bits(const double *values, size_t count) {
     int64_t most = 0;
     for (size_t i = 0; i < count; i++) {
@@ -218,6 +233,10 @@ LOOP_BODY double sum_products(const double *a, const double *b, size_t count) {
     TARGET static uint64_t NAME##_greatest(const double *values, size_t count) {                \
         return greatest_bits(values, count);                                                    \
     }                                                                                           \
+    TARGET static void NAME##_vanish(const double *values, size_t count, double tiny,           \
+                                     uint64_t counts[2]) {                                      \
+        count_vanishing(values, count, tiny, counts);                                           \
+    }                                                                                           \
     TARGET static void NAME##_to_odd(const double *values, size_t count, float *out) {          \
         odd_floats(values, count, out);                                                         \
     }                                                                                           \
@@ -283,10 +302,10 @@ LOOP_BODY double sum_products(const double *a, const double *b, size_t count) {
     }
 
 #define MERGE_TABLE(NAME, TO_ODD, PICK)                                                         \
-    { NAME##_widen, NAME##_greatest, TO_ODD, NAME##_keys, NAME##_variances, NAME##_mark,        \
-      NAME##_within, NAME##_mark_ties, PICK, NAME##_draw, NAME##_norms, NAME##_subtract,         \
-      NAME##_differences, NAME##_multiply, NAME##_add, NAME##_agree, NAME##_finish,             \
-      NAME##_product }
+    { NAME##_widen, NAME##_greatest, NAME##_vanish, TO_ODD, NAME##_keys, NAME##_variances,      \
+      NAME##_mark, NAME##_within, NAME##_mark_ties, PICK, NAME##_draw, NAME##_norms,            \
+      NAME##_subtract, NAME##_differences, NAME##_multiply, NAME##_add, NAME##_agree,           \
+      NAME##_finish, NAME##_product }
 
 MERGE_LOOPS(merge_plain, )
 const sfti_merge_loops sfti_merge_portable = MERGE_TABLE(merge_plain, merge_plain_to_odd,

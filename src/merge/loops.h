@@ -10,6 +10,8 @@ typedef struct sfti_merge_loops {
     bool (*widen)(const float *values, size_t count, double *out);
     /* The bits of the greatest magnitude: those of NaN and infinities are above all others. */
     uint64_t (*greatest)(const double *values, size_t count);
+    /* Adds how many are not 0, and how many of these are no greater than `tiny`: finite. */
+    void (*vanish)(const double *values, size_t count, double tiny, uint64_t counts[2]);
     /* F32 from which rounding on to a shorter float gives what rounding the F64 once would: cut
      * off towards zero, and odd if anything was cut off. */
     void (*to_odd)(const double *values, size_t count, float *out);

@@ -311,6 +311,8 @@ typedef struct sfti_merge_row {
     uint32_t slice;           /* + 1; 0: none */
     uint64_t offset;          /* layers from the slice's first one */
     uint32_t *of;             /* numbers of the tensors of each model, or SFTI_MERGE_ALL */
+    uint64_t counted;         /* elements, from the first on, of which `losses` tells */
+    uint64_t losses[2];       /* computed values that were not 0, and that rounding made 0 */
     bool is_mixed;            /* of floats in `from`, of integers in another model: it is copied */
 } sfti_merge_row;
 

@@ -324,6 +324,26 @@ static bool dtype_holds(sft_dtype dtype, double value) {
         && (sfti_get_u32(back) & 0x7f800000u) != 0x7f800000u;
 }
 
+static bool dtype_zero(sft_dtype dtype, double value) {
+    float single = (float)value;
+    uint8_t code[4], back[4];
+    uint32_t word;
+    if (dtype != SFT_F32) sfti_merge_portable.to_odd(&value, 1, &single);
+    memcpy(&word, &single, sizeof word);
+    sfti_put_u32(&single, word);
+    return !sft_cast(SFT_F32, &single, dtype, code, 1, NULL, NULL, NULL)
+        && !sft_cast(dtype, code, SFT_F32, back, 1, NULL, NULL, NULL)
+        && (sfti_get_u32(back) << 1) == 0;
+}
+
+/* The greatest number that becomes 0: half of the least one, which is a power of two. */
+static double dtype_tiny(sft_dtype dtype) {
+    double tiny = 1;
+    if (dtype == SFT_F64) return 0;
+    while (tiny > 0 && !dtype_zero(dtype, tiny)) tiny /= 2;
+    return tiny;
+}
+
 /* The chunk's results, as bytes of the result's dtype. */
 static sft_code put_out(const sfti_merge_op *op, sfti_merge_work *work, uint8_t *out,
                         sft_error *err) {
@@ -338,6 +358,7 @@ static sft_code put_out(const sfti_merge_op *op, sfti_merge_work *work, uint8_t 
         double most;
         memcpy(&most, &word, sizeof most);
         bool fine = most - most == 0;
+        loops->vanish(from, (size_t)n, op->tiny, work->losses);
         sft_code code = SFT_OK;
         for (uint64_t i = 0; dtype == SFT_F64 && i < n; i++) {
             memcpy(&word, &from[i], sizeof word);
@@ -412,6 +433,7 @@ static sft_code begin_row(sfti_merged *merged, const sfti_merge_row *row, sft_er
     }
     if (!code)
         code = sfti_mix_is(op->method) ? sfti_mix_prepare(op, err) : sfti_sparse_prepare(op, err);
+    op->tiny = dtype_tiny(row->spec.dtype);
     if (!code) merged->now = row;
     return code;
 }
@@ -424,6 +446,16 @@ static sft_code window_room(merged_window *w, const sfti_merge_op *op, sft_error
     w->bytes = sfti_take(&w->of->alloc, size);
     w->size = w->bytes ? size : 0;
     return w->bytes ? SFT_OK : sfti_fail_memory(err, size);
+}
+
+/* Each element counts once, though it may be computed again. */
+static void add_losses(merged_window *w, const sfti_merge_op *op) {
+    sfti_merge_row *row = &w->of->rows.rows[w->of->streamed[w->row]];
+    if (row->counted != w->first) return;
+    row->counted += w->count;
+    for (size_t t = 0; t < op->threads; t++)
+        for (size_t i = 0; i < SFTI_COUNT(row->losses); i++)
+            row->losses[i] += op->works[t].losses[i];
 }
 
 /* From element `first` of the row on, or a little before it. */
@@ -441,7 +473,10 @@ static void compute_window(void *ctx) {
         w->count = left == count ? row->elements - w->first : count * op->chunk;
         op->bytes = w->bytes;
         code = sfti_select_window(op, first, count, &w->err);
+        for (size_t t = 0; t < op->threads; t++)
+            memset(op->works[t].losses, 0, sizeof op->works[t].losses);
         if (!code) code = sfti_merge_pass(op, first, count, compute, false, &w->err);
+        if (!code) add_losses(w, op);
     }
     for (size_t t = 0; code && op && op->works && t < op->threads; t++)
         if (op->works[t].blame != SFTI_MERGE_ALL) w->blames = op->works[t].blame;

@@ -36,6 +36,7 @@ typedef struct sfti_merge_work {
     float *floats;
     double *sums;     /* what a pass adds up, of this chunk */
     uint64_t chunk, first, count;
+    uint64_t losses[2]; /* of the window: values that were not 0, and that rounding made 0 */
     struct sfti_merge_run *run; /* the pass it is in */
     uint32_t blame;   /* the model whose values cannot be read */
 } sfti_merge_work;
@@ -83,6 +84,7 @@ struct sfti_merge_op {
     uint64_t window_at;                  /* the first of the one at hand */
     double *window_sums;
     uint8_t *bytes;                      /* of the window, of the result */
+    double tiny;                         /* the greatest number that becomes 0 in it */
 };
 
 /* ── The plan (rows.c) ── */

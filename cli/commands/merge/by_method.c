@@ -153,6 +153,26 @@ static void tell_notes(merge_run *run) {
 
 /* ── Results ── */
 
+static cli_loss loss_at(const void *ctx, size_t i) {
+    const sfti_merged *merged = ((const merge_run *)ctx)->merged;
+    cli_loss sum = { 0, 0, 0, 0 };
+    for (size_t k = i == SIZE_MAX ? 0 : i; k < sfti_merged_count(merged); k++) {
+        const sfti_merge_row *row = sfti_merged_row(merged, k);
+        sum.values += row->losses[0];
+        sum.zero += row->losses[1];
+        if (k == i) break;
+    }
+    return sum;
+}
+
+static sft_span tensor_name(const void *ctx, size_t i) {
+    return sfti_merged_row(((const merge_run *)ctx)->merged, i)->spec.name;
+}
+
+static cli_losses losses_of(const merge_run *run) {
+    return (cli_losses){ sfti_merged_count(run->merged), loss_at, tensor_name, run };
+}
+
 static void put_merged(void *ctx, sfti_json_writer *w) {
     const merge_run *run = ctx;
     const sfti_merge_notes *n = sfti_merged_notes(run->merged);
@@ -166,6 +186,8 @@ static void put_merged(void *ctx, sfti_json_writer *w) {
     sfti_json_put_uint(w, "left_out", n->extra);
     sfti_json_put_uint(w, "cut", n->cut);
     sfti_json_put_uint(w, "unlike", n->unlike);
+    cli_losses losses = losses_of(run);
+    if (!run->c->set.dry_run) cli_put_lost(&losses, w);
     sfti_json_key(w, "recipe");
     sfti_merge_recipe_write(&run->recipe, names, w);
 }
@@ -173,10 +195,12 @@ static void put_merged(void *ctx, sfti_json_writer *w) {
 static void say_merged(const merge_run *run) {
     cli *c = run->c;
     size_t computed = sfti_merged_computed(run->merged);
-    if (cli_is_json(c)) return;
-    cli_printf(&c->out, "%s of %zu models: %zu tensor%s merged, %zu copied\n",
-               run->recipe.method->name, run->recipe.count, computed, computed == 1 ? "" : "s",
-               sfti_merged_count(run->merged) - computed);
+    cli_losses losses = losses_of(run);
+    if (!cli_is_json(c))
+        cli_printf(&c->out, "%s of %zu models: %zu tensor%s merged, %zu copied\n",
+                   run->recipe.method->name, run->recipe.count, computed, computed == 1 ? "" : "s",
+                   sfti_merged_count(run->merged) - computed);
+    cli_warn_lost(c, c->set.output, "the result's dtype", &losses);
 }
 
 /* ── Writing ── */

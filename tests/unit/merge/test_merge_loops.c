@@ -74,6 +74,9 @@ static void check_equal(const sfti_merge_loops *other, size_t n) {
         loops->subtract(one[k], three[k], n);
     }
     assert_int_equal(other->greatest(a, n), sfti_merge_portable.greatest(a, n));
+    uint64_t lost[2][2] = { { 1, 2 }, { 1, 2 } };
+    for (size_t i = 0; i < 2; i++) (i ? &sfti_merge_portable : other)->vanish(a, n, 0.5, lost[i]);
+    assert_memory_equal(lost[0], lost[1], sizeof lost[0]);
     for (size_t i = 0; i < n; i += 1 + n / 5) {
         uint32_t least = keys[0][i] & 0xFFFF8000u;
         for (uint32_t span = 1; span <= 1u << 15; span <<= 5)

@@ -174,17 +174,13 @@ static void each_model(void *ctx, cli_model *model) {
         return;
     }
     const sft_node *root = sft_tree_root(model->tree);
-    if (!cli_wheres_fit(run->c, &run->where, root)) {
-        run->out_of_memory |= !mv_plan_add_other(&run->plan, model->path);
-        return;
-    }
     if (!cli_unit_of(model, &run->plan.arena, &unit)) {
         run->out_of_memory = true;
         return;
     }
     sft_error err = SFT_ERROR_INIT;
-    bool is_found = model->input->is_found;
-    if (is_link(run, &unit, is_found)) {
+    bool is_found = model->input->is_found, fits = cli_wheres_fit(run->c, &run->where, root);
+    if (((fits || is_found) && is_link(run, &unit, is_found)) || !fits) {
         run->out_of_memory |= !mv_plan_add_other(&run->plan, model->path);
         return;
     }

@@ -51,19 +51,16 @@ static bool type_has(sft_span type, const char *word) {
     return false;
 }
 
-/* Lists of one length, or of one shape, in each shard, but not in all. */
-static bool join_lists(const sfti_ds_column *a, const sfti_ds_column *b) {
-    return a->has_shape && b->has_shape && !a->encoding && !b->encoding &&
-           sft_span_equal(a->type, b->type) && type_has(a->type, "list") &&
-           !sfti_ds_shape_same(a->shape, a->rank, b->shape, b->rank);
-}
-
 void sfti_ds_column_join(sfti_ds_column *to, const sfti_ds_column *other, sft_dataset_mode mode) {
-    if (mode == SFT_DATASET_BATCH && join_lists(to, other))
+    const bool shapes = to->has_shape && other->has_shape;
+    const bool same =
+        shapes && sfti_ds_shape_same(to->shape, to->rank, other->shape, other->rank);
+    /* Lists of one length, or of one shape, in each shard, but not in all. */
+    if (mode == SFT_DATASET_BATCH && shapes && !same && !to->encoding && !other->encoding &&
+        sft_span_equal(to->type, other->type) && type_has(to->type, "list"))
         to->encoding = to->rank == 1 ? SFTI_ENCODING_LIST : SFTI_ENCODING_NESTED;
     to->has_dtype = to->has_dtype && other->has_dtype && to->dtype == other->dtype;
-    to->has_shape = to->has_shape && other->has_shape &&
-                    sfti_ds_shape_same(to->shape, to->rank, other->shape, other->rank);
+    to->has_shape = same;
     to->nullable = to->nullable || other->nullable;
     if (!sft_span_equal(to->type, other->type)) to->type = (sft_span){ NULL, 0 };
     if (to->encoding < other->encoding) to->encoding = other->encoding;
@@ -88,23 +85,6 @@ static bool types_fit(const sfti_ds_column *a, const sfti_ds_column *b) {
     if (sft_span_equal(a->type, b->type)) return true;
     return a->encoding != SFTI_ENCODING_NESTED && b->encoding != SFTI_ENCODING_NESTED &&
            !type_is_logical(a->type) && !type_is_logical(b->type);
-}
-
-/* Whether dtype, shape and encoding say the type: "list<list<float>>" of F32 and two dimensions. */
-static bool type_is_told(const sfti_ds_column *c) {
-    sft_span type = c->type;
-    const uint32_t lists = c->encoding == SFTI_ENCODING_LIST ? 1 : c->has_shape ? c->rank : 0;
-    const char *name = c->encoding == SFTI_ENCODING_UTF8     ? "string"
-                       : c->encoding == SFTI_ENCODING_BINARY ? "binary"
-                       : c->has_dtype                        ? sfti_ds_type_name(c->dtype)
-                                                             : "";
-    if (c->encoding == SFTI_ENCODING_NESTED) return false;
-    for (uint32_t i = 0; i < lists; i++) {
-        if (type.len < 6 || memcmp(type.data, "list<", 5) != 0 || type.data[type.len - 1] != '>')
-            return false;
-        type = (sft_span){ type.data + 5, type.len - 6 };
-    }
-    return sft_span_equal(type, sft_span_cstr(name));
 }
 
 /* ── Rows of varying length, and nulls ── */
@@ -277,7 +257,22 @@ void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *c) {
     if (c->encoding) sfti_json_put_cstr(w, "encoding", sfti_ds_encoding_name(c->encoding));
     if (c->nullable) sfti_json_put_bool(w, "nullable", true);
     if (c->optional) sfti_json_put_bool(w, "optional", true);
-    if (c->type.data && !type_is_told(c)) sfti_json_put_text(w, "type", c->type);
+    if (!c->type.data) return;
+
+    /* Dtype, shape and encoding may say the type: "list<list<float>>" of F32 and two dimensions. */
+    const char *name = c->encoding == SFTI_ENCODING_UTF8     ? "string"
+                       : c->encoding == SFTI_ENCODING_BINARY ? "binary"
+                       : c->has_dtype                        ? sfti_ds_type_name(c->dtype)
+                                                             : "";
+    const uint32_t lists = c->encoding == SFTI_ENCODING_LIST ? 1 : c->has_shape ? c->rank : 0;
+    sft_span rest = c->type;
+    bool told = c->encoding != SFTI_ENCODING_NESTED;
+    for (uint32_t i = 0; told && i < lists; i++) {
+        told = rest.len >= 6 && memcmp(rest.data, "list<", 5) == 0 &&
+               rest.data[rest.len - 1] == '>';
+        if (told) rest = (sft_span){ rest.data + 5, rest.len - 6 };
+    }
+    if (!told || !sft_span_equal(rest, sft_span_cstr(name))) sfti_json_put_text(w, "type", c->type);
 }
 
 void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count) {

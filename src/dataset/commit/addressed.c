@@ -158,18 +158,18 @@ void sfti_ds_addressed_remove(const sft_storage *storage, const char *kind, cons
     if (bytes->len) (void)sfti_call(storage, remove, name, false, &ignored);
 }
 
-static void removal_replaced(sfti_ds_removal *r, const char *kind, const char *old,
-                             const char *next) {
-    char name[SFTI_SEGMENT_FILE_NAME];
-    if (!*old || strcmp(old, next) == 0) return;
-    sfti_ds_addressed_name(kind, old, name);
-    sfti_ds_removal_of(r, name);
-}
-
 void sfti_ds_removal_addressed(sfti_ds_removal *r, const sfti_ds_manifest *old,
                                const sfti_ds_manifest *next) {
-    removal_replaced(r, SFTI_MASKS_FILE, old->masks.sha256, next->masks.sha256);
-    removal_replaced(r, SFTI_PLACES_FILE, old->places.sha256, next->places.sha256);
+    const char *const files[][3] = {
+        { SFTI_MASKS_FILE, old->masks.sha256, next->masks.sha256 },
+        { SFTI_PLACES_FILE, old->places.sha256, next->places.sha256 },
+    };
+    char name[SFTI_SEGMENT_FILE_NAME];
+    for (size_t i = 0; i < 2; i++) {
+        if (!*files[i][1] || strcmp(files[i][1], files[i][2]) == 0) continue;
+        sfti_ds_addressed_name(files[i][0], files[i][1], name);
+        sfti_ds_removal_of(r, name);
+    }
 }
 
 void sfti_ds_removal_columns(sfti_ds_removal *r, const sfti_ds_manifest *old, const char *shard) {

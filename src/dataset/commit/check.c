@@ -274,7 +274,8 @@ sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
         for (size_t i = 0; i < count; i++)
             if (receipts[i]->columns[k].encoding > like->columns[k].encoding) like = receipts[i];
         for (size_t i = 0; i < count; i++)
-            if (!sfti_ds_column_kin(&like->columns[k], &receipts[i]->columns[k]))
+            if (receipts[i] != like &&
+                !sfti_ds_column_kin(&like->columns[k], &receipts[i]->columns[k]))
                 return gather_unlike(&like->columns[k], like, receipts[i], err);
         if (asked && !sfti_ds_column_asked(asked, &like->columns[k]))
             return gather_unlike(&like->columns[k], like, NULL, err);

@@ -6,19 +6,13 @@
 
 #include <string.h>
 
-/* Whether rows are put behind those of a dataset whose columns are known. */
-static bool columns_of_base(const sft_commit *c) {
-    return c->how.mode == SFT_COMMIT_APPEND && c->base.ours && c->base.column_count;
-}
-
 static bool column_is_new(const sft_commit *c, const sfti_ds_column *column) {
     return !sfti_ds_column_find(c->base.columns, c->base.column_count, column->name);
 }
 
 bool sfti_commit_widens(const sft_commit *c) {
     bool widens = false;
-    for (size_t k = 0; columns_of_base(c) && c->receipt_count && k < c->receipts[0].column_count;
-         k++)
+    for (size_t k = 0; c->extends && c->receipt_count && k < c->receipts[0].column_count; k++)
         widens = widens || column_is_new(c, &c->receipts[0].columns[k]);
     return widens;
 }
@@ -28,9 +22,9 @@ sft_code sfti_commit_columns(sft_commit *c, sft_error *err) {
     const sfti_ds_column *from = c->columns.column;
     const sfti_ds_receipt *first = c->receipt_count ? c->receipts : NULL;
     size_t count = c->columns.count, fresh = 0;
-    if (columns_of_base(c)) from = c->base.columns, count = c->base.column_count;
+    if (c->extends) from = c->base.columns, count = c->base.column_count;
     else if (first) from = first->columns, count = first->column_count;
-    if (columns_of_base(c) && first) fresh = first->column_count;
+    if (c->extends && first) fresh = first->column_count;
     sfti_ds_column *columns = sfti_arena_array(&c->work, (uint64_t)count + fresh, sizeof *columns);
     if (!columns) return sfti_fail_memory(err, count * sizeof *columns);
     if (count) memcpy(columns, from, count * sizeof *columns);
@@ -77,12 +71,10 @@ static sft_code places_nowhere(sft_commit *c, sfti_ds_column *column, bool fresh
 
 sft_code sfti_commit_places(sft_commit *c, sft_error *err) {
     sfti_ds_manifest *m = &c->next;
-    c->places.len = 0;
-    if (c->how.mode != SFT_COMMIT_APPEND || !c->has_base) return SFT_OK;
     m->places = c->base.places;
     const sfti_ds_place *known = m->places.place;
     size_t count = known ? (size_t)m->places.count : 0;
-    if (!columns_of_base(c) || !c->receipt_count || c->options->mode != SFT_DATASET_BATCH)
+    if (!c->extends || !c->receipt_count || c->options->mode != SFT_DATASET_BATCH)
         return places_unindexed(c, known, count, err);
     const sfti_ds_receipt *first = c->receipts;
     const size_t old = c->base.column_count;

@@ -266,22 +266,10 @@ static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
                      (unsigned long long)c->began_version, (unsigned long long)c->base.version);
 }
 
-/* Whether the dataset has this batch of its stream, or a later one. */
-static bool prepare_repeated(const sft_commit *c) {
-    const sfti_ds_manifest *base = &c->base;
-    if (!c->has_base || !c->options->stream.data) return false;
-    for (size_t i = 0; i < base->batch_count; i++)
-        if (sft_span_equal(base->batches[i].stream, c->options->stream))
-            return base->batches[i].number >= c->options->batch;
-    return false;
-}
-
 static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) {
-    sfti_ds_merge_close(c->merge);
-    c->merge = NULL;
     sfti_arena_free(&c->work);
     c->work = (sfti_arena){ .alloc = c->alloc };
-    c->shard_count = 0;
+    c->shard_count = c->places.len = 0;
     c->has_base = c->indexed = c->shadowing = c->wide = c->apart = false;
     c->keep = 0;
     c->base_text = (sft_span){ NULL, 0 };
@@ -304,7 +292,13 @@ static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) 
         if (!code && base) code = sfti_fail_as(err, base, &what);
     }
 
-    if (!code && prepare_repeated(c)) {
+    bool repeated = false; /* the dataset has this batch of its stream, or a later one */
+    for (size_t i = 0; !code && c->has_base && o->stream.data && i < c->base.batch_count; i++)
+        if (sft_span_equal(c->base.batches[i].stream, o->stream)) {
+            repeated = c->base.batches[i].number >= o->batch;
+            break;
+        }
+    if (repeated) {
         sfti_ds_guard_drop(&c->swap);
         c->text.len = 0;
         if (!sfti_buffer_put(&c->text, c->base_text.data, c->base_text.len))
@@ -314,6 +308,7 @@ static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) 
     }
     c->next.segmented = o->form == SFT_FORM_SEGMENTS ||
                         (o->form == SFT_FORM_SAME && c->base.segmented && append);
+    c->extends = append && c->base.ours && c->base.column_count;
     c->apart = append && c->has_base && c->base.segmented && c->next.segmented &&
                o->mode == SFT_DATASET_BATCH && !o->index && !c->base.index.data &&
                !sfti_commit_widens(c);
@@ -332,12 +327,14 @@ static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) 
     if (!code) code = sfti_commit_columns(c, err);
     if (!code) code = sfti_commit_gather(c, err);
     c->indexed = o->index || (append && c->base.index.data);
-    if (!code) code = sfti_commit_places(c, err);
+    if (!code && append && c->has_base) code = sfti_commit_places(c, err);
     if (!code && (o->mode == SFT_DATASET_KV || c->indexed)) code = sfti_commit_count(c, job, err);
     if (!code) code = sfti_commit_render(c, err);
     if (!code) {
         c->state = COMMIT_PREPARED;
     } else {
+        sfti_ds_merge_close(c->merge);
+        c->merge = NULL;
         sfti_ds_segments_free(&c->segments);
         sfti_ds_guard_drop(&c->swap);
     }

@@ -54,6 +54,7 @@ struct sft_commit {
     bool has_base;
     sft_span base_text; /* the manifest in force, damaged or not */
     sfti_ds_manifest base;
+    bool extends; /* rows are put behind those of a dataset whose columns are known */
     commit_shard *shards; /* in order of precedence */
     size_t shard_count;
     sfti_ds_source *sources; /* the same, for the merge */

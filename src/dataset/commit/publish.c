@@ -141,8 +141,10 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
     if (code) return code;
-    sfti_ds_merge_close(c->merge); /* of an index that nobody asked for: files may be open */
-    c->merge = NULL;
+    if (c->indexed) { /* an index that nobody asked for: files may be open */
+        sfti_ds_merge_close(c->merge);
+        c->merge = NULL;
+    }
     if (!index && c->next.index.data) { /* a manifest without an index says so */
         c->next.index = (sft_span){ NULL, 0 };
         code = sfti_ds_manifest_write(&c->next, &c->text, err);

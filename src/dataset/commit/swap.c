@@ -127,21 +127,6 @@ void sfti_ds_swap_begin(sfti_ds_swap *w, const sfti_ds_manifest *old, bool keeps
     w->first = keeps && !*old->history;
 }
 
-static sft_code swap_keep(const sfti_ds_swap *w, sft_error *err) {
-    char name[SFTI_VERSION_FILE_NAME];
-    if (!w->history) return SFT_OK;
-    sfti_ds_version_name(w->old_version, w->history, name);
-    return sfti_ds_put(w->storage, name, w->old, err);
-}
-
-static void swap_unkeep(const sfti_ds_swap *w) {
-    char name[SFTI_VERSION_FILE_NAME];
-    sft_error ignored;
-    if (!w->history || !w->first) return;
-    sfti_ds_version_name(w->old_version, w->history, name);
-    (void)sfti_call(w->storage, remove, name, false, &ignored);
-}
-
 /* Whether another commit has kept this one as a version. */
 static bool swap_kept(const sfti_ds_swap *w) {
     sfti_arena arena = { .alloc = w->alloc };
@@ -350,29 +335,36 @@ static sft_code swap_clean(const sfti_ds_swap *w, sft_error *err) {
 
 /* ── All of it ── */
 
-static sft_code swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_outcome *outcome,
-                         sft_error *err) {
-    sft_error what = SFT_ERROR_INIT;
-    sft_code code = sfti_ds_swap_claim(w, outcome, &what);
+sft_code sfti_ds_swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_outcome *outcome,
+                          sft_error *err) {
+    const sft_storage *s = w->storage;
+    sft_error what = SFT_ERROR_INIT, ignored;
+    char version[SFTI_VERSION_FILE_NAME];
+    sft_code code = SFT_OK;
+    *outcome = SFTI_SWAP_FAILED;
+    if (w->history) {
+        sfti_ds_version_name(w->old_version, w->history, version);
+        code = sfti_ds_put(s, version, w->old, &what);
+        if (code) goto done;
+    }
+    code = sfti_ds_swap_claim(w, outcome, &what);
     bool committed = *outcome == SFTI_SWAP_DONE;
-    if (code && !committed) return sfti_fail_as(err, code, &what);
+    if (code && !committed) goto done;
     if (code && steps->warn) steps->warn(steps->warn_ctx, &what);
 
     code = steps->before ? steps->before(steps->ctx, committed, &what) : SFT_OK;
-    if (code && !committed) return sfti_fail_as(err, code, &what);
+    if (code && !committed) goto done;
     if (code && steps->warn) steps->warn(steps->warn_ctx, &what);
 
     /* A put that fails may have replaced the manifest nevertheless: see what is in force. */
-    if (w->guard == SFTI_GUARD_NUMBER)
-        code = swap_forward(w, &what);
+    if (w->guard == SFTI_GUARD_NUMBER) code = swap_forward(w, &what);
     else if (w->guard == SFTI_GUARD_PUT_IF)
-        code = sfti_call(w->storage, put_if, SFTI_DATASET_MANIFEST, w->tag, w->text, &what);
-    else
-        code = sfti_ds_put(w->storage, SFTI_DATASET_MANIFEST, w->text, &what);
+        code = sfti_call(s, put_if, SFTI_DATASET_MANIFEST, w->tag, w->text, &what);
+    else code = sfti_ds_put(s, SFTI_DATASET_MANIFEST, w->text, &what);
     if (!committed)
         *outcome = code && w->guard != SFTI_GUARD_NUMBER ? sfti_ds_swap_check(w, code)
                                                          : SFTI_SWAP_DONE;
-    if (code && *outcome != SFTI_SWAP_DONE) return sfti_fail_as(err, code, &what);
+    if (*outcome != SFTI_SWAP_DONE) goto done;
     if (code && steps->warn) steps->warn(steps->warn_ctx, &what);
     /* After a failed put what was replaced stays: readers may still see the old
      * SFTI_DATASET_MANIFEST, or a power failure may bring it back. */
@@ -381,13 +373,8 @@ static sft_code swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_ou
     if (w->guard == SFTI_GUARD_NUMBER && swap_clean(w, &what) && steps->warn)
         steps->warn(steps->warn_ctx, &what);
     return SFT_OK;
-}
-
-sft_code sfti_ds_swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_outcome *outcome,
-                          sft_error *err) {
-    *outcome = SFTI_SWAP_FAILED;
-    sft_code code = swap_keep(w, err);
-    if (!code) code = swap_run(w, steps, outcome, err);
-    if (*outcome == SFTI_SWAP_FAILED) swap_unkeep(w);
-    return code;
+done:
+    if (*outcome == SFTI_SWAP_FAILED && w->history && w->first)
+        (void)sfti_call(s, remove, version, false, &ignored);
+    return sfti_fail_as(err, code, &what);
 }

@@ -310,7 +310,8 @@ sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
                                renamed);
             name = renamed;
         }
-        if (strcmp(c->base.commit, c->job.uuid) == 0 || sfti_ds_manifest_names(&c->base, name))
+        if (c->has_base && (strcmp(c->base.commit, c->job.uuid) == 0 ||
+                            sfti_ds_manifest_names(&c->base, name)))
             return sfti_fail(err, SFT_EXISTS, "%s: expected a shard that the dataset lacks: this "
                              "job was committed before", name);
         const sft_dataset_shard facts = { name,    r->bytes,   r->samples, r->valid_samples,

@@ -90,7 +90,7 @@ static void publish_after(void *ctx) {
         sfti_ds_removal_index(&r, SFTI_DATASET_INDEX);
     bool overwrites = c->how.mode == SFT_COMMIT_OVERWRITE;
     /* What an older version may name is gc's. */
-    bool own = !*c->next.history;
+    bool own = c->has_base && !*c->next.history;
     bool replaced = own && overwrites && !c->options->keep_old_s;
     for (size_t i = 0; replaced && i < c->base.shard_count; i++) {
         const char *name = c->base.shards[i].facts.name;
@@ -158,7 +158,7 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     }
     if (!code && c->next.segmented)
         code = sfti_ds_segments_put(&c->segments, c->storage, c->job_folder, err);
-    if (!code)
+    if (!code && c->places.len)
         code = sfti_ds_addressed_put(c->storage, SFTI_PLACES_FILE, c->next.places.sha256,
                                      &c->places, err);
     if (!code) {

@@ -160,8 +160,8 @@ static sft_code local_open(void *ctx, const char *name, sft_source *out, sft_err
     if (code) goto done;
 
     /* In a sticky folder everyone may create files, but not replace another user's. There a commit
-     * file, which acts as a new manifest, or a version (both are hidden) counts only if its owner is
-     * the current user or the owner of the folder or of the manifest. */
+     * file, which acts as a new manifest, or a version (both are hidden) counts only if its owner
+     * is the current user or the owner of the folder or of the manifest. */
     sft_span history, whole = sft_span_cstr(name);
     bool foreign = *name == '.' &&
                    (sfti_ds_is_commit_file(whole, &number) ||

@@ -196,13 +196,17 @@ static void verify_unlisted(verification *v, sft_code code, const sft_error *wha
 }
 
 static void verify_totals(verification *v) {
-    uint64_t hidden = sfti_ds_manifest_hidden(v->m, v->shadowed);
+    sfti_ds_manifest found = *v->m;
+    found.sums.shadowed = v->shadowed;
+    found.sums.rows = v->samples;
+    found.sums.padding = v->samples - v->valid;
+    sfti_ds_manifest_total(&found);
     verify_numbers(v, SFTI_DATASET_MANIFEST, "total_bytes", v->m->total_bytes, v->bytes);
     if (v->opened_all) {
         verify_numbers(v, SFTI_DATASET_MANIFEST, "total_samples", v->m->total_samples,
-                       v->samples - hidden);
+                       found.total_samples);
         verify_numbers(v, SFTI_DATASET_MANIFEST, "total_valid_samples", v->m->total_valid,
-                       v->valid - hidden);
+                       found.total_valid);
     }
 }
 

@@ -117,14 +117,13 @@ sft_code sfti_ds_shard_check(sfti_ds_sums *sums, const sft_dataset_shard *shard,
 /* SFT_MANIFEST_TYPE unless the sums over segments are as the manifest says. */
 sft_code sfti_ds_sums_check(const sfti_ds_sums *found, const sfti_ds_sums *told, sft_error *err);
 sft_code sfti_ds_order_fail(const char *name, sft_error *err);
-/* totals of the manifest by its sums: rows that nobody sees do not count. */
+/* totals of the manifest by its sums: rows that nobody sees because a later one of their name
+ * replaces them, or they are deleted, do not count. */
 void sfti_ds_manifest_total(sfti_ds_manifest *m);
 /* Whether a shard of this name is among the manifest's: a binary search. */
 bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name);
 /* Whether a segment, the masks, or the places, of this file name are the manifest's. */
 bool sfti_ds_manifest_addresses(const sfti_ds_manifest *manifest, const char *name);
-/* Rows that nobody sees because a later one of their name replaces them, or they are deleted. */
-uint64_t sfti_ds_manifest_hidden(const sfti_ds_manifest *m, uint64_t shadowed);
 /* The commit whose index it is. */
 const char *sfti_ds_manifest_index(const sfti_ds_manifest *m);
 /* For sfti_sort over an array of sfti_ds_shard. */

@@ -445,23 +445,16 @@ bool sfti_ds_sums_add(sfti_ds_sums *sums, const sft_dataset_shard *s) {
            end <= INT64_MAX && sums->rows <= INT64_MAX; /* as sfti_ds_shard_check wants it */
 }
 
-uint64_t sfti_ds_manifest_hidden(const sfti_ds_manifest *m, uint64_t shadowed) {
-    uint64_t columns = m->column_count ? m->column_count : 1;
-    if (m->mode != SFT_DATASET_KV) {
-        shadowed /= columns;
-        sfti_total_add(&shadowed, m->masks.deleted);
-        return shadowed;
-    }
-    sfti_total_add(&shadowed, m->masks.deleted);
-    return shadowed / columns;
-}
-
 const char *sfti_ds_manifest_index(const sfti_ds_manifest *m) {
     return *m->index_commit ? m->index_commit : m->commit;
 }
 
 void sfti_ds_manifest_total(sfti_ds_manifest *m) {
-    uint64_t hidden = sfti_ds_manifest_hidden(m, m->sums.shadowed);
+    uint64_t columns = m->column_count ? m->column_count : 1;
+    bool by_key = m->mode == SFT_DATASET_KV; /* tensors are deleted there, not rows */
+    uint64_t hidden = by_key ? m->sums.shadowed : m->sums.shadowed / columns;
+    sfti_total_add(&hidden, m->masks.deleted);
+    if (by_key) hidden /= columns;
     uint64_t valid = m->sums.rows - m->sums.padding;
     m->total_bytes = m->sums.bytes;
     m->total_samples = m->sums.rows - (hidden < m->sums.rows ? hidden : m->sums.rows);

@@ -281,6 +281,11 @@ static void duplicates(void **state) {
     assert_false(whole);
     has("tensors that a later shard has again: expected 0 by the manifest, found 1");
     has(shard[0]);
+    make_kv();
+    edit("\"shadowed\":1", "\"shadowed\":900"); /* more than there are: none is seen */
+    verify(false);
+    assert_false(whole);
+    has("total_samples: expected 6 by the manifest, found 0");
 }
 
 static void a_connectors(void **state) {

@@ -97,15 +97,14 @@ static sfti_adapter_type peft_type_of(sft_span peft_type) {
 
 /* What changes the result of factors that look like those of LoRA, unless it is off. PiSSA and
  * the like take their first factors out of the model's weights when they are loaded. */
-static bool is_unlike(sft_span key, const sfti_json *json) {
+static bool is_unlike(sft_span key, const sfti_json *json, sft_span said) {
     static const char *const keys[] = { "use_qalora", "alora_invocation_tokens", "coft",
                                         "kasa_config", "use_bdlora", "arrow_config",
                                         "monteclora_config", "layer_replication" };
     static const char *const first[] = { "pissa", "corda", "olora", "loftq", "lora_ga" };
     bool text = json->type == SFTI_JSON_STRING;
-    if (sfti_is(key, "init_lora_weights"))
-        return text && SFTI_ONE_OF(json->text, first, sfti_begins);
-    if (sfti_is(key, "peft_type")) return text && peft_type_of(json->text) == SFTI_ADAPTER_TYPES;
+    if (sfti_is(key, "init_lora_weights")) return text && SFTI_ONE_OF(said, first, sfti_begins);
+    if (sfti_is(key, "peft_type")) return text && peft_type_of(said) == SFTI_ADAPTER_TYPES;
     return SFTI_ONE_OF(key, keys, sfti_is) && !is_off(json);
 }
 
@@ -114,9 +113,11 @@ static sft_code take_member(sfti_lora *lora, sfti_lora_config *config, sft_span 
                             sfti_json *json, sft_error *err) {
     sft_code code = SFT_OK;
     bool alpha = sfti_is(key, "lora_alpha") || (sfti_is(key, "alpha") && !config->has_alpha);
-    if (is_unlike(key, json)) config->unlike = key;
-    if (sfti_is(key, "peft_type") && json->type == SFTI_JSON_STRING)
-        config->type = peft_type_of(json->text);
+    bool text = json->type == SFTI_JSON_STRING;
+    sft_span said = text ? sfti_json_string(json, &lora->arena) : json->text;
+    if (!said.data) return sfti_fail_memory(err, json->text.len);
+    if (is_unlike(key, json, said)) config->unlike = key;
+    if (sfti_is(key, "peft_type") && text) config->type = peft_type_of(said);
     if (sfti_is(key, "r")) config->rank = json->type == SFTI_JSON_UINT ? json->value : 0;
     if (alpha && json->type != SFTI_JSON_NULL) {
         code = config_number(json, key, &config->alpha, err);

@@ -20,7 +20,7 @@ static sft_span member_of(sft_span text, const char *name) {
     sfti_json_begin(&json, text.data, text.len);
     if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return value;
     while (sfti_json_next(&json) == SFTI_JSON_KEY) {
-        bool is = sfti_is(json.text, name);
+        bool is = sfti_json_is(&json, name);
         sfti_json_type type = sfti_json_next(&json);
         size_t start = json.start;
         if (type == SFTI_JSON_OBJECT || type == SFTI_JSON_ARRAY) sfti_json_skip(&json);

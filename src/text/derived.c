@@ -184,7 +184,7 @@ bool sfti_derived_read(sft_span origins, sfti_arena *arena, sfti_derived_there *
 static bool enter_member(sfti_json *json, const char *key, sft_span *value) {
     if (sfti_json_next(json) != SFTI_JSON_OBJECT) return false;
     while (sfti_json_next(json) == SFTI_JSON_KEY) {
-        bool found = sft_span_equal(json->text, sft_span_cstr(key));
+        bool found = sfti_json_is(json, key);
         if (!found) {
             sfti_json_skip(json);
             continue;

@@ -393,7 +393,7 @@ static void yaml_line(yaml_state *y, sft_span line) {
         text = sfti_from(text, step);
         if (text.len > 0) indent += step;
     }
-    bool keyed = yaml_key(text, &key, &value);
+    bool keyed = yaml_key(text, &key, &value), nobodys = false;
     if (keyed) {
         yaml_level *map = yaml_level_at(y, indent, false);
         if (!map) return;
@@ -404,10 +404,13 @@ static void yaml_line(yaml_state *y, sft_span line) {
     } else {
         if (text.len == 0 || *text.data == '#') yaml_lacks(y, "a value behind the dash");
         if (!dashes) yaml_lacks(y, "a key and a colon, or a dash");
-        if (!dashes && (!yaml_top(y) || indent <= yaml_top(y)->indent)) return; /* nobody's value */
+        nobodys = !dashes && (!yaml_top(y) || indent <= yaml_top(y)->indent);
         indent -= indent > 0;
     }
+    bool lost = y->too_long;
+    y->too_long = lost || nobodys; /* read, for what it opens may go on for lines */
     yaml_value(y, text, indent, !keyed);
+    y->too_long = lost;
 }
 
 static sft_code yaml_run(yaml_state *y, sfti_arena *arena, sft_span text, sfti_yaml_take *take,

@@ -52,6 +52,8 @@ def shards(ctx):
          ("index_type", "an object as weight_map")),
         ("a second map", index(one[:-1] + ', "weight_map": {"v": "@b.bin"}}', a=w, b=v), "-",
          ("index_type", "\"weight_map\" once")),
+        ("a second map, by an escape", index(one[:-1] + ', "weight\\u005fmap": {"v": "@b.bin"}}',
+                                             a=w, b=v), "-", ("index_type", "\"weight_map\" once")),
         ("a comma before the end", index(one.replace("}}", ",}}"), a=w), "-",
          ("json_syntax", "")),
         ("a map that is cut", index(one[:-2], a=w), "-", ("json_syntax", "")),

@@ -59,6 +59,9 @@ uint64_t sfti_json_uints(sfti_json *json, uint64_t *out, uint64_t cap);
 bool sfti_json_is_numbered(sft_span text);
 /* Unescape text into out (at least text.len bytes); returns the bytes written. */
 size_t sfti_json_decode(sft_span text, char *out);
+/* Whether the key or string of the last event is this word, of at most 40 bytes, spelled with
+ * escapes or without. */
+bool sfti_json_is(const sfti_json *json, const char *word);
 /* The string of the last event, in place when it has no escapes, else decoded into
  * the arena. data NULL when out of memory. */
 sft_span sfti_json_string(const sfti_json *json, sfti_arena *arena);

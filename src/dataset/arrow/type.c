@@ -327,10 +327,10 @@ static bool shape_text(sft_span text, uint64_t *dims, uint32_t *rank) {
     sfti_json_begin(&json, text.data, text.len);
     if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return false;
     while (sfti_json_next(&json) == SFTI_JSON_KEY) {
-        if (sft_span_equal(json.text, sft_span_cstr("shape"))) {
+        if (sfti_json_is(&json, "shape")) {
             if (!shape_dims(&json, dims, rank)) return false;
             found = true;
-        } else if (sft_span_equal(json.text, sft_span_cstr("permutation"))) {
+        } else if (sfti_json_is(&json, "permutation")) {
             if (!shape_dims(&json, order, &ordered)) return false;
         } else {
             sfti_json_next(&json);

@@ -64,7 +64,7 @@ static sft_code load_index(shard_map *m) {
     bool has_map = false;
     (void)sfti_json_next(&json); /* the object by which the index is known */
     while (!code && sfti_json_next(&json) == SFTI_JSON_KEY) {
-        if (!sft_span_equal(json.text, sft_span_cstr("weight_map"))) (void)sfti_json_skip(&json);
+        if (!sfti_json_is(&json, "weight_map")) (void)sfti_json_skip(&json);
         else if (has_map) code = index_syntax(m, &json, "\"weight_map\" once");
         else code = read_weight_map(m, &json);
         has_map |= m->count > 0;

@@ -142,17 +142,17 @@ static bool read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
         if (!depth || json.depth != depth) continue;
         if (sft_span_equal(key, sft_span_cstr("actorder")))
             d->disordered = d->disordered || type == SFTI_JSON_TRUE
-                         || sft_span_equal(json.text, sft_span_cstr("group"))
-                         || sft_span_equal(json.text, sft_span_cstr("dynamic"));
+                         || sfti_json_is(&json, "group")
+                         || sfti_json_is(&json, "dynamic");
         if (sft_span_equal(key, sft_span_cstr("symmetric")))
             told[type == SFTI_JSON_TRUE] = true;
         for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
             if (sft_span_equal(key, sft_span_cstr("strategy"))
-                && sft_span_equal(json.text, sft_span_cstr(strategies[i].name)))
+                && sfti_json_is(&json, strategies[i].name))
                 d->shares |= strategies[i].shares, shared++;
         if (sft_span_equal(key, sft_span_cstr("type"))) {
-            bool is_int = sft_span_equal(json.text, sft_span_cstr("int"));
-            if (is_int || sft_span_equal(json.text, sft_span_cstr("float"))) typed++;
+            bool is_int = sfti_json_is(&json, "int");
+            if (is_int || sfti_json_is(&json, "float")) typed++;
             d->kinds |= 1u << (is_int ? SFT_KIND_INT : SFT_KIND_FLOAT);
         }
         if (type != SFTI_JSON_UINT) continue;

@@ -15,10 +15,6 @@
 
 /* ── JSON ── */
 
-static bool is_key(const sfti_json *json, const char *name) {
-    return sft_span_equal(json->text, sft_span_cstr(name));
-}
-
 /* The value of a key, if it is a string without NULs, else data NULL; of the arena. False: no
  * memory. */
 static bool take_string(sfti_json *json, sfti_arena *arena, sft_span *out) {
@@ -64,10 +60,10 @@ static bool take_lfs(sfti_json *json, sfti_arena *arena, sfti_hub_entry *entry) 
         return true;
     }
     while (sfti_json_next(json) == SFTI_JSON_KEY) {
-        if (is_key(json, "oid")) {
+        if (sfti_json_is(json, "oid")) {
             if (!take_string(json, arena, &oid)) return false;
             if (oid.data && sfti_hub_is_hex(oid.data, 64)) entry->sha256 = oid.data;
-        } else if (is_key(json, "size")) {
+        } else if (sfti_json_is(json, "size")) {
             take_size(json, &entry->bytes);
         } else {
             sfti_json_skip(json);
@@ -82,10 +78,10 @@ static bool take_file(sfti_json *json, sfti_arena *arena, sfti_hub_entry *entry)
     bool fits = true;
     *entry = (sfti_hub_entry){ NULL, SFT_SIZE_UNKNOWN, NULL };
     while (fits && sfti_json_next(json) == SFTI_JSON_KEY) {
-        if (is_key(json, "type")) fits = take_string(json, arena, &type);
-        else if (is_key(json, "path")) fits = take_string(json, arena, &path);
-        else if (is_key(json, "lfs")) fits = take_lfs(json, arena, entry);
-        else if (is_key(json, "size")) take_size(json, &entry->bytes);
+        if (sfti_json_is(json, "type")) fits = take_string(json, arena, &type);
+        else if (sfti_json_is(json, "path")) fits = take_string(json, arena, &path);
+        else if (sfti_json_is(json, "lfs")) fits = take_lfs(json, arena, entry);
+        else if (sfti_json_is(json, "size")) take_size(json, &entry->bytes);
         else sfti_json_skip(json);
     }
     bool file = type.data && path.data && sft_span_equal(type, sft_span_cstr("file"));
@@ -159,7 +155,7 @@ static bool take_sha(sft_span text, sfti_arena *arena, char out[65]) {
     sfti_json_begin(&json, text.data, text.len);
     if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return true;
     while (sfti_json_next(&json) == SFTI_JSON_KEY) {
-        if (!is_key(&json, "sha")) sfti_json_skip(&json);
+        if (!sfti_json_is(&json, "sha")) sfti_json_skip(&json);
         else if (!take_string(&json, arena, &sha)) return false;
     }
     if (sha.data && sfti_hub_is_commit(sha.data)) memcpy(out, sha.data, sha.len + 1);

@@ -402,6 +402,8 @@ static void test_fixed_shape(void **unused) {
         { "{\"shape\":[2,3]}", "+w:6", true },
         { "{\"dim_names\":[\"a\",\"b\"],\"permutation\":[0,1],\"shape\":[3,2]}", "+w:6", true },
         { "{\"shape\":[2,3],\"permutation\":[1,0]}", "+w:6", false },
+        { "{\"shape\":[2,3],\"permutat\\u0069on\":[1,0]}", "+w:6", false },
+        { "{\"s\\u0068ape\":[2,3]}", "+w:6", true },
         { "{\"shape\":[2,3]}", "+w:5", false },
         { "{\"shape\":[2,-3]}", "+w:6", false },
         { "{}", "+w:6", false },

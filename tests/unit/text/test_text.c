@@ -186,6 +186,8 @@ static const struct { const char *yaml, *values; } cards[] = {
     { "a: \"x\\\r\n   z\"\r\n", "/a=xz;" },
     { "-\n  a: b\n- - c\n  - d\n-e\n", "/0/a=b;/1/0=c;/1/1=d;" },
     { "a:\n- b\n- c\nd: e\n", "/a/0=b;/a/1=c;/d=e;" },
+    /* nobody's values, with what they open */
+    { "{\na: b,\n}\n[a,\nb: c]\n\"\nf: g\"\nd: e\n", "/d=e;" },
 };
 
 static sft_code write_value(void *ctx, const sfti_yaml_value *value) {
@@ -231,6 +233,7 @@ static const struct { const char *yaml, *told; } strict[] = {
     { "a: 'b", "1: the end of what a quote or bracket begins" },
     { "a: 'b\nc", "1: the end of what a quote or bracket begins" },
     { "a: &b c\n", "1: a plain value (anchors, tags, braces and lists in lists are not read)" },
+    { "{\na: b,\n}\nc: d\n", "1: a key and a colon, or a dash" },
     { "a: {b: c}\n", "1: a map with a line for each key (braces are not read)" },
     { "a: [b}\n", "1: ] at the end of a list" }, { "a: [b, ~]\n",
       "1: a value for each item of a list" },

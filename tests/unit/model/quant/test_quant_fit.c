@@ -148,6 +148,10 @@ static void fits_packed_codes(void **unused) {
         { "w_packed I32 2,1;w_scale F16 2,2;w_shape I64 2 #2,8",
           PACK("\"num_bits\":4,\"strategy\":\"group\",\"actorder\":\"group\""), "w_packed",
           "a group for each column (g_idx), as desc_act or actorder says, found none" },
+        { "w_packed I32 2,1;w_scale F16 2,2;w_shape I64 2 #2,8",
+          PACK("\"num_bits\":4,\"strategy\":\"gr\\u006fup\",\"actorder\":\"gr\\u006fup\""),
+          "w_packed",
+          "a group for each column (g_idx), as desc_act or actorder says, found none" },
         { "w_packed I32 2,1 #2290649224;w_scale F16 2,2 #15360,16384;w_shape I64 2 #2,8;"
           "w_g_idx I32 8 #0,1",
           PACK("\"num_bits\":4,\"strategy\":\"group\",\"actorder\":true"), "w",

@@ -63,13 +63,15 @@ static bool put_beside(sfti_arena *arena, cli_unit *unit, const sft_node *root,
     return true;
 }
 
-/* The other files of a GGUF model in several, which are there: it was read. */
+/* The other files of a GGUF model in several, which were read with it: its path is the first's. A
+ * whole model may be called like a part. */
 static bool put_parts(const cli_model *model, sfti_arena *arena, cli_unit *unit) {
     uint64_t first, of;
     sft_span base, path = sft_span_cstr(unit->path);
     char digits[24];
     if (!model->import || !cli_ends_with(path, ".gguf")
-        || !cli_shard_of(unit->path, &first, &of, &base))
+        || !cli_shard_of(unit->path, &first, &of, &base)
+        || sft_import_shard_count(model->import) != of)
         return true;
     for (uint64_t n = 2; n <= of; n++) {
         char *part = sfti_arena_copy(arena, path.data, path.len);

@@ -65,6 +65,8 @@ static bool look_at(cli *c, const dup_path *from, sfti_arena *arena, dup_one *on
     cli_told told;
     cli_input input = { CLI_FILE, path, NULL, false };
     cli_model model = { .input = &input, .path = path };
+    sft_import_options how = SFT_IMPORT_OPTIONS_INIT;
+    sft_import *import = NULL;
     uint64_t n, of;
     sft_span base;
     *one = (dup_one){ .link = from->link };
@@ -74,9 +76,13 @@ static bool look_at(cli *c, const dup_path *from, sfti_arena *arena, dup_one *on
     model.tree = told.tree;
     bool fine = told.tree ? cli_unit_of(&model, arena, &one->unit)
                           : cli_unit_of_file(path, arena, &one->unit);
-    /* Equal first parts of GGUF models tell nothing of the others. */
+    /* Equal first parts of GGUF models tell nothing of the others; whole ones may be called so. */
+    how.alloc = &c->alloc;
+    how.skip = true;
     bool part = cli_ends_with(sft_span_cstr(path), ".gguf") && cli_shard_of(path, &n, &of, &base)
-             && of > 1;
+             && of > 1 && (sft_import_open(path, &how, &import, NULL)
+                           || sft_import_shard_count(import) > 1);
+    sft_import_close(import);
     one->usable = fine && one->info.kind == OS_FILE && one->unit.index.len == 0 && !part;
     cli_told_close(&told);
     return fine;

@@ -157,7 +157,8 @@ static bool is_near_address(const scrub_look *l, size_t i) {
         near = near || look_has(l, i, begins[b]);
     for (; near && (is_scrub_digit(look_at(l, at)) || look_at(l, at) == '.'); at++)
         dots += look_at(l, at) == '.';
-    if (near && look_at(l, at - 1) == '.') at--, dots--; /* the full stop of a sentence */
+    /* the full stop of a sentence, or "..."; "." and a word go on a version: 10.2.89.0.post1 */
+    while (near && look_at(l, at - 1) == '.' && !is_scrub_word(look_at(l, at))) at--, dots--;
     return near && dots == 3 && !is_scrub_word(look_at(l, at));
 }
 

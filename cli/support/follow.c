@@ -14,6 +14,7 @@ typedef struct follow {
     const cli_move *model;
     const cli_moves *moves;
     sfti_arena *arena;
+    bool failed; /* out of memory */
 } follow;
 
 static bool same_path(sft_span said, const char *path) {
@@ -29,9 +30,10 @@ static bool same_path(sft_span said, const char *path) {
 }
 
 /* A path as a sidecar spells it: with the slashes that it had. */
-static sft_span spelled_path(sfti_arena *arena, const char *path, sft_span like) {
+static sft_span spelled_path(follow *f, const char *path, sft_span like) {
     size_t len = strlen(path);
-    char *copy = sfti_arena_copy(arena, path, len);
+    char *copy = sfti_arena_copy(f->arena, path, len);
+    f->failed = f->failed || !copy;
     bool forward = memchr(like.data, '/', like.len) != NULL;
     for (size_t i = 0; copy && i < len; i++)
         if (sfti_is_separator(copy[i])) copy[i] = forward ? '/' : '\\';
@@ -45,13 +47,13 @@ static sft_span new_stem(const follow *f) {
 }
 
 /* What a value at the top of a sidecar is to become; data NULL: it stays. */
-static sft_span new_value(const follow *f, sft_span key, sft_span value) {
+static sft_span new_value(follow *f, sft_span key, sft_span value) {
     if (cli_is(key, "file_name") && sft_span_equal(value, f->stem)) return new_stem(f);
     if (!cli_is(key, "file_path") && !cli_is(key, "preview_url")) return (sft_span){ NULL, 0 };
-    if (same_path(value, f->model->from)) return spelled_path(f->arena, f->model->to, value);
+    if (same_path(value, f->model->from)) return spelled_path(f, f->model->to, value);
     for (size_t i = 0; i < f->moves->count; i++)
         if (same_path(value, f->moves->items[i].from))
-            return spelled_path(f->arena, f->moves->items[i].to, value);
+            return spelled_path(f, f->moves->items[i].to, value);
     return (sft_span){ NULL, 0 };
 }
 
@@ -66,7 +68,7 @@ static bool put_edit(sfti_arena *arena, cli_move *move, size_t *cap, const cli_m
 
 bool cli_follow(cli *c, sfti_arena *arena, sft_span stem, const cli_move *model,
                 const cli_moves *moves, cli_move *move) {
-    const follow f = { stem, model, moves, arena };
+    follow f = { stem, model, moves, arena, false };
     sft_buffer bytes;
     sft_error ignored = SFT_ERROR_INIT;
     sfti_json json;
@@ -96,6 +98,7 @@ bool cli_follow(cli *c, sfti_arena *arena, sft_span stem, const cli_move *model,
         sft_span value = sfti_json_string(&json, arena);
         fine = key.data && value.data;
         sft_span after = fine ? new_value(&f, key, value) : value;
+        fine = fine && !f.failed;
         if (!fine || !after.data || sfti_utf8_check(after.data, after.len) != after.len) continue;
         uint64_t len = sfti_spell(after, NULL);
         char *spelled = sfti_arena_take(arena, (size_t)len + 1);

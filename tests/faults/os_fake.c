@@ -72,6 +72,7 @@ bool os_fake_allocate(const char *name) { return fake_count(name, true) == 0; }
 size_t os_fake_calls(void) { return fake.calls; }
 size_t os_fake_allocations(void) { return fake.allocations; }
 size_t os_fake_failed(void) { return fake.failed; }
+bool os_fake_failed_memory(void) { return fake.failed && fake.failure.which == FAKE_MEMORY; }
 
 const char *os_fake_call_name(size_t n) {
     return n >= 1 && n <= fake.log_count ? fake.log[n - 1] : NULL;

@@ -59,6 +59,7 @@ bool os_fake_allocate(const char *name);
 size_t os_fake_calls(void);
 size_t os_fake_allocations(void);
 size_t os_fake_failed(void);
+bool os_fake_failed_memory(void); /* whether they were allocations */
 /* Name of the nth of them, from 1; NULL past the last (or past the 65,536th). */
 const char *os_fake_call_name(size_t n);
 /* At most k bytes a read or write; 0 = no limit. */

@@ -81,7 +81,7 @@ static void look_at(void *ctx, const char *path, uint64_t inode) {
 }
 
 static const char *judge(const fault_scene *scene, const fault_seen *seen, bool lasting) {
-    bool fine = seen->status == 0 && !os_fake_failed();
+    bool fine = seen->status == 0 && !os_fake_failed(), no_memory = os_fake_failed_memory();
     os_fake_heal();
     hidden = found_notes = in_bin = 0;
     os_fake_each(look_at, NULL);
@@ -98,12 +98,16 @@ static const char *judge(const fault_scene *scene, const fault_seen *seen, bool 
     if ((scene->mode == MOVES || scene->mode == UNDOES) && !old && !moved && !apart)
         return "the model is in neither place";
     if (scene->mode == MOVES && fine && !moved) return "it did not move";
+    size_t len;
+    const char *moved_manager = os_fake_file("/t/neon.metadata.json", &len);
+    if (scene->mode == MOVES && seen->status == 0 && no_memory && moved_manager
+        && (len < 16 || memcmp(moved_manager + 14, "/t", 2) != 0))
+        return "a sidecar has the old path";
     if (scene->mode == UNDOES && fine && !old) return "it did not move back";
     if (scene->mode == TO_BIN && !old && in_bin != 15 && !apart) return "it is nowhere";
     if (scene->mode == ENDS && !is_there("/d/kept", ends[0]) && !old) return "all copies are gone";
     if ((scene->mode == NOTES || scene->mode == DRAWS) && !is_there("/s/neon", ends[0]))
         return "the model was changed";
-    size_t len;
     const char *picture = os_fake_file("/t/x.png", &len);
     if (picture && (len < 9000 || memcmp(picture + len - 8, "IEND\xAE\x42\x60\x82", 8) != 0))
         return "half a picture";

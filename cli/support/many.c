@@ -116,9 +116,11 @@ static sft_code name_outputs(many *m, sft_error *err) {
     /* The result of one would replace that of another. */
     const char **sorted = sfti_arena_array(&m->arena, count, sizeof *sorted);
     if (!sorted) return sfti_fail_memory(err, count);
-    memcpy(sorted, m->outputs, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare_paths);
-    for (size_t i = 1; i < count; i++) {
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) /* a folder without models has no result */
+        if (m->items[i]->kind != CLI_EMPTY) sorted[n++] = m->outputs[i];
+    qsort(sorted, n, sizeof *sorted, compare_paths);
+    for (size_t i = 1; i < n; i++) {
         if (strcmp(sorted[i - 1], sorted[i]) == 0)
             return cli_usage_error(err, "expected models of different names for -o %s, found two "
                                    "results %s", m->folder, sorted[i]);

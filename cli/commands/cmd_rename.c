@@ -527,6 +527,7 @@ static sft_code rename_copy(cli *c, const char *operand, cli_parts *parts, renam
         if (!code) code = cli_output_parts(&out, c, parts, err);
     }
     if (code) return code;
+    c->same = r->count == 0;
     cli_edit_result result = { .path = input, .changed = changed, .renamed = r->names,
                                .renamed_count = r->count };
     cli_edit_say(c, &result);

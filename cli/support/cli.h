@@ -28,6 +28,7 @@ typedef struct cli {
     uint64_t matched; /* tensors that ls listed */
     bool several;    /* results are told apart by their paths */
     unsigned dropped; /* digests (keys/digest_keys.h) that the result does not record */
+    bool same; /* of the edit with -o: what is written is as it was */
     size_t passed[CLI_OTHER_FORMATS]; /* files of other formats in the folders so far */
     size_t changed, unchanged; /* models that were, or would be, written, and that need not be */
     bool counts_unread; /* models in folders that cannot be read are counted rather than told */

@@ -39,8 +39,8 @@ sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_repo
     if (c->read_mode) sft_edit_limit_mode(edit, c->read_mode);
     if (c->set.output) code = begin_edit(&out, c, path, err);
     if (!code && (c->set.output || c->set.dry_run)) code = sft_edit_plan(edit, report, err);
-    bool none = c->set.output && !code && report->method == SFT_EDIT_NONE && !c->set.copy;
-    if (!code && !none && !c->set.dry_run) {
+    bool same = c->set.output && !code && report->method == SFT_EDIT_NONE;
+    if (!code && (!same || c->set.copy) && !c->set.dry_run) {
         sft_job job = cli_progress_begin(&progress, c, c->set.output ? out.path : path);
         code = c->set.output ? sft_edit_save(edit, out.path, &out.options, &job, report, err)
                              : sft_edit_apply(edit, &job, report, err);
@@ -49,6 +49,7 @@ sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_repo
         if (c->set.output && opens) c->blame = out.path; /* the input is open */
     }
     c->dropped = code ? 0 : sfti_edit_dropped(edit);
+    c->same = same && !code;
     return code;
 }
 
@@ -90,7 +91,7 @@ static void write_result(cli *c, const cli_edit_result *result) {
     sfti_json_writer *w = cli_object_begin(&object, c, result->path);
     const sft_edit_report *report = result->report;
     sfti_json_put_cstr(w, "output", result->changed ? c->set.output : NULL);
-    sfti_json_put_bool(w, "changed", result->changed);
+    sfti_json_put_bool(w, "changed", result->changed && !c->same);
     sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
     if (report) {
         sfti_json_put_cstr(w, "method", sft_edit_method_name(report->method));
@@ -125,6 +126,7 @@ static void write_result(cli *c, const cli_edit_result *result) {
     if (result->beside) write_keys(w, "beside", result->beside, result->beside_count);
     if (c->dropped && result->changed) cli_put_dropped(c, w);
     cli_object_end(&object);
+    c->same = false;
 }
 
 void cli_edit_say(cli *c, const cli_edit_result *result) {

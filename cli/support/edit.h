@@ -25,7 +25,7 @@ typedef struct cli_edit_still {
 typedef struct cli_edit_result {
     const char *path;
     const sft_edit_report *report; /* NULL: of an index, which changed or did not */
-    bool changed;
+    bool changed;           /* or written with -o all the same: c->same */
     bool same_header;       /* its spare bytes are not printed */
     const char *what;       /* "removed", for the list; NULL: no list */
     const sft_span *listed; /* keys or names */

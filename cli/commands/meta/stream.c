@@ -18,6 +18,7 @@ typedef struct stream_run {
     size_t count;
     bool *used, *exact; /* by request; exact: the file has this very key, so it is no glob */
     unsigned stale; /* digests */
+    bool changed;
     sft_span *removed, *rewritten, *kept; /* keys, for --json */
     size_t removed_count, rewritten_count, kept_count;
 } stream_run;
@@ -107,6 +108,12 @@ static sft_code change_pairs(stream_run *r, sft_error *err) {
         if (!digest) r->pairs[kept++] = r->pairs[i];
     }
     r->count = kept;
+    r->changed = kept != p->metadata_count;
+    for (size_t i = 0; i < kept && !r->changed; i++) {
+        sft_pair was = cli_parts_pair(p, i);
+        r->changed = !sft_span_equal(r->pairs[i].key, was.key)
+                     || !sft_span_equal(r->pairs[i].value, was.value);
+    }
     p->pairs = r->pairs;
     p->metadata_count = r->count;
     p->has_metadata = p->has_metadata || r->count > 0;
@@ -116,6 +123,7 @@ static sft_code change_pairs(stream_run *r, sft_error *err) {
 /* A stream in words is told as other results are that are written. */
 static void say_copy(cli *c, const stream_run *r) {
     cli_edit_result result = { .path = r->parts.path, .changed = true };
+    c->same = !r->changed;
     if (cli_is_json(c) && (r->ask->is_scrub || r->removed_count > 0)) {
         result.what = "removed";
         result.listed = r->removed;

@@ -16,7 +16,7 @@
 #define LORA "lora_unet_input_blocks_4_1_transformer_blocks_0_attn2_to_k"
 #define SITE "{\"id\":7,\"modelId\":70,\"trainedWords\":[\"neon\"]}"
 #define MANAGER "{\"file_path\":\"/s/neon.safetensors\",\"file_name\":\"neon\",\"notes\":\"mine\"}"
-#define OWN "{\"rating\":4,\"note\":\"mine alone\"}"
+#define OWN "{\"rating\":4,\"tags\":[\"mine alone\"]}"
 
 enum { MOVES, UNDOES, TO_BIN, ENDS, NOTES, DRAWS };
 

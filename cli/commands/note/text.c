@@ -98,7 +98,7 @@ sft_code note_change_read(const char *word, note_change *out, sft_error *err) {
 typedef struct note_list {
     sft_span items[NOTE_WORDS_MOST];
     size_t count;
-    bool full;
+    bool full, lost; /* lost: for want of memory */
 } note_list;
 
 static sft_span trimmed(sft_span text) {
@@ -130,6 +130,7 @@ static void list_begin(note_list *list, const note_field *field, sft_span old,
     if (cli_raw_member(old, field->name, &own)) {
         for (cli_raw_begin(&raw, own); cli_raw_next(&raw);) {
             char *text = sfti_arena_take(arena, raw.value.len + 1);
+            list->lost |= !text;
             if (raw.value.len < 2 || *raw.value.data != '"' || !text) continue;
             sft_span inner = { raw.value.data + 1, raw.value.len - 2 };
             item = (sft_span){ text, sfti_json_decode(inner, text) };
@@ -218,7 +219,8 @@ sft_code note_text(cli *c, sft_span old, const sft_node *root, const note_change
     sfti_json_close(&w, '}');
     sft_code code = sfti_json_done(&w);
     for (size_t i = 0; !code && i < NOTE_FIELDS; i++)
-        if (values->lists[i].full)
+        if (values->lists[i].lost) code = sfti_fail_memory(err, old.len);
+        else if (values->lists[i].full)
             code = cli_usage_error(err, "expected at most %d %s, found more", NOTE_WORDS_MOST,
                                    note_fields[i].name);
     if (!code && !sfti_buffer_put(out, "\n", 1)) code = sfti_fail_memory(err, out->len);

@@ -27,6 +27,7 @@ struct cli_have {
     char *folder;
     have_file *files;
     size_t count;
+    bool lost; /* for want of memory */
 };
 
 static int list_file(void *ctx, const char *name, os_kind kind) {
@@ -35,10 +36,11 @@ static int list_file(void *ctx, const char *name, os_kind kind) {
     bool is_model = cli_ends_with(text, ".safetensors") || cli_ends_with(text, ".sft");
     if (!is_model || kind == OS_DIR || *name == '.' || have->count == HAVE_MOST) return 0;
     have_file *file = sfti_arena_take(&have->arena, sizeof *file);
-    if (!file) return 0;
+    char *path = cli_join_path(&have->arena, sft_span_cstr(have->folder), name);
+    have->lost |= !file || !path;
+    if (!file || !path) return 0;
     memset(file, 0, sizeof *file);
-    file->path = cli_join_path(&have->arena, sft_span_cstr(have->folder), name);
-    if (!file->path) return 0;
+    file->path = path;
     file->next = have->files;
     have->files = file;
     have->count++;
@@ -130,13 +132,15 @@ static bool is_file_of(cli_online *online, have_file *file, sft_span version) {
 
 sft_span cli_have_version(cli_online *online, cli_model *model, uint64_t id, sft_span version) {
     sft_span none = { "", 0 };
-    struct cli_have *have = cli_is_remote(online->c, model->path) ? NULL
-                                                                   : folder_of(online, model);
+    if (cli_is_remote(online->c, model->path)) return none;
+    struct cli_have *have = folder_of(online, model);
+    if (!have || have->lost) sfti_fail_memory(&model->err, sizeof *have);
     for (have_file *file = have ? have->files : NULL; file; file = file->next) {
         if (strcmp(file->path, model->path) == 0) continue;
         if (file->version_id != id && !is_file_of(online, file, version)) continue;
         size_t len = strlen(file->path);
         char *copy = sfti_arena_copy(&model->arena, file->path, len);
+        if (!copy) sfti_fail_memory(&model->err, len);
         return copy ? (sft_span){ copy, len } : none;
     }
     return none;

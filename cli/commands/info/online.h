@@ -54,7 +54,7 @@ void cli_save_answer(cli_online *online, const cli_model *model, sft_span answer
 
 /* --updates (updates.c). Whether its ids are recorded: then it is not hashed. */
 bool cli_update_ids(const cli_model *model, cli_ask *ask);
-/* What the server says of a model, against what is recorded. */
+/* What the server says of a model, against what is recorded. model->err: no memory. */
 void cli_update_learn(cli_online *online, cli_model *model, const cli_ask *ask);
 typedef struct cli_update_counts {
     uint64_t models, newer, removed, deleted, changed, unknown, unanswered;
@@ -69,7 +69,7 @@ extern const cli_option cli_online_options[];
 
 /* The path of another file in the model's folder that is this version (as the server tells of it):
  * by the ids or the SHA-256 that a sidecar records, else, of one of its size, by its own SHA-256.
- * In the model's arena; empty: none is known. */
+ * In the model's arena; empty: none is known, or there is no memory, which model->err says. */
 sft_span cli_have_version(cli_online *online, cli_model *model, uint64_t id, sft_span version);
 void cli_have_free(cli_online *online);
 

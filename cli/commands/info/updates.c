@@ -86,12 +86,18 @@ static bool is_newer(uint64_t id, sft_span date, uint64_t than_id, sft_span than
     return order > 0 || (order == 0 && id > than_id);
 }
 
+/* A copy for the model's batch; where there is no memory, model->err says so. */
+static sft_span copied(cli_model *model, sft_span text) {
+    char *copy = text.data ? sfti_arena_copy(&model->arena, text.data, text.len) : NULL;
+    if (!copy) sfti_fail_memory(&model->err, text.len);
+    return copy ? (sft_span){ copy, text.len } : (sft_span){ "", 0 };
+}
+
 static sft_span copy_text(cli_model *model, sft_span version, const char *key) {
     sft_span text = { "", 0 };
-    if (!cli_raw_text(version, key, &model->arena, &text)) return (sft_span){ "", 0 };
-    text.len = sfti_utf8_cut(text, NAME_MOST);
-    char *copy = sfti_arena_copy(&model->arena, text.data, text.len);
-    return copy ? (sft_span){ copy, text.len } : (sft_span){ "", 0 };
+    (void)cli_raw_text(version, key, &model->arena, &text); /* NULL: no memory */
+    if (text.data) text.len = sfti_utf8_cut(text, NAME_MOST);
+    return copied(model, text);
 }
 
 static void find_newer(cli_online *online, cli_model *model, cli_update *update, sft_span told) {
@@ -130,8 +136,7 @@ static void find_newer(cli_online *online, cli_model *model, cli_update *update,
     for (size_t i = 0; i < update->kept; i++) {
         newer *kept = &update->newer[i];
         kept->have = cli_have_version(online, model, kept->id, kept->entry);
-        char *copy = sfti_arena_copy(&model->arena, kept->date.data, kept->date.len);
-        kept->date = (sft_span){ copy ? copy : "", copy ? kept->date.len : 0 };
+        kept->date = copied(model, kept->date);
         kept->name = copy_text(model, kept->entry, "name");
         kept->base = copy_text(model, kept->entry, "baseModel");
         update->had += kept->have.len > 0;
@@ -145,8 +150,7 @@ static void put_use(cli_model *model, uses *out, sft_span use) {
     while (use.len > 0 && strchr(" }\"", use.data[use.len - 1])) use.len--;
     if (use.len == 0 || use.len > 40 || cli_same_letters(use, sft_span_cstr("None"))) return;
     if (out->count == USES_MOST) return;
-    char *copy = sfti_arena_copy(&model->arena, use.data, use.len);
-    if (copy) out->items[out->count++] = (sft_span){ copy, use.len };
+    out->items[out->count++] = copied(model, use);
 }
 
 static bool has_use(const uses *all, sft_span use) {
@@ -214,7 +218,10 @@ void cli_update_learn(cli_online *online, cli_model *model, const cli_ask *ask) 
     cli_lookup *lookup = model->found;
     cli_update *update = sfti_arena_take(&model->arena, sizeof *update);
     lookup->update = update;
-    if (!update) return;
+    if (!update) {
+        sfti_fail_memory(&model->err, sizeof *update);
+        return;
+    }
     memset(update, 0, sizeof *update);
     update->mode = (sft_span){ "", 0 };
     update->is_known = ask->state == CLI_ASK_KNOWN;

@@ -336,7 +336,7 @@ static bool dtype_zero(sft_dtype dtype, double value) {
         && (sfti_get_u32(back) << 1) == 0;
 }
 
-/* The greatest number that becomes 0: half of the least one, which is a power of two. */
+/* The greatest number that becomes 0, or 0: half of the least one, which is a power of two. */
 static double dtype_tiny(sft_dtype dtype) {
     double tiny = 1;
     if (dtype == SFT_F64) return 0;
@@ -358,7 +358,7 @@ static sft_code put_out(const sfti_merge_op *op, sfti_merge_work *work, uint8_t 
         double most;
         memcpy(&most, &word, sizeof most);
         bool fine = most - most == 0;
-        loops->vanish(from, (size_t)n, op->tiny, work->losses);
+        if (op->tiny > 0) loops->vanish(from, (size_t)n, op->tiny, work->losses);
         sft_code code = SFT_OK;
         for (uint64_t i = 0; dtype == SFT_F64 && i < n; i++) {
             memcpy(&word, &from[i], sizeof word);

@@ -15,7 +15,7 @@ const sfti_layout_model *sfti_layout_model_near(const sfti_layout_text *layouts,
                                                 const sfti_records *records, sft_span id) {
     const sfti_layout_model *model = sfti_layout_model_of(layouts, id);
     const sfti_record *record = sfti_record_find(records, SFTI_MODEL, id);
-    for (int up = 0; !model && record && up < SFTI_RECORDS_PARENTS; up++, record = record->parent)
+    for (; !model && record; record = record->parent) /* in no ring */
         model = sfti_layout_model_of(layouts, sft_span_cstr(record->id));
     return model;
 }

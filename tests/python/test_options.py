@@ -319,6 +319,9 @@ def test_records_of_the_user(tmp_path, monkeypatch):
     for known in (True, False):
         told, = st.infos(tmp_path / "a.safetensors", user_records=known)
         assert (told["model"]["architecture"] is not None) == known
+    told, = st.infos(tmp_path / "a.safetensors", user_records=False,
+                     records=(path for path in [folder / "mine.txt"]))  # walked once
+    assert told["model"]["architecture"]["value"] == "mine"
 
 
 def test_quantised_and_sparse_tensors_of_torch(tmp_path):

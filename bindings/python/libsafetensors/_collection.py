@@ -120,7 +120,8 @@ def infos(paths: Models, *, where: _Where = (), full: bool = False, deep: bool =
     FileNotFoundError for a path that is not there; FileExistsError; ValueError for conditions that
     are none; OSError if a file cannot be written, or the server not be asked."""
     if records is not None:
-        _there(listed(records))
+        records = listed(records)
+        _there(records)
     words = options(where=where or None, full=full, deep=deep, verify=verify, records=records,
                     hash=hash if hash is None else ",".join(listed(hash)), online=online, save=save,
                     civitai_url=civitai_url, export_preview=export_preview,

@@ -21,6 +21,10 @@ static bool is_scrub_word(char c) {
     return is_scrub_letter(c) || is_scrub_digit(c) || c == '_' || c == '-' || (c & 0x80);
 }
 
+/* In a text without blanks between words, as Chinese is, words of ASCII begin and end beside
+ * others: "地址10.0.0.1。" */
+static bool is_ascii_word(char c) { return is_scrub_word(c) && !(c & 0x80); }
+
 static bool look_has(const scrub_look *l, size_t i, const char *word) {
     for (; *word; word++, i++)
         if (cli_lower(look_at(l, i)) != *word) return false;
@@ -70,14 +74,24 @@ static bool is_rooted(const scrub_look *l, size_t i) {
     return letter && look_at(l, at) == '/' && is_scrub_word(look_at(l, at + 1));
 }
 
+/* Whether a byte before i ends a mark such as "：" or "「": of U+2000 to 203F, 3000 to 303F, FF00
+ * to FF3F. */
+static bool is_behind_mark(const scrub_look *l, size_t i) {
+    static const char marks[][2] = { { '\xE2', '\x80' }, { '\xE3', '\x80' }, { '\xEF', '\xBC' } };
+    for (size_t m = 0; i >= 3 && m < sizeof marks / sizeof *marks; m++)
+        if (memcmp(l->text + i - 3, marks[m], 2) == 0) return true;
+    return false;
+}
+
 static bool is_path(const scrub_look *l, size_t i) {
     if (is_drive(l, i)) return true;
     char before = i > 0 ? l->text[i - 1] : '\0';
-    if (before && !strchr(" \t\r\n\"'`=:,;([{<>|@", before)) return false; /* no new word */
+    bool other = before & 0x80;
+    if (before && !other && !strchr(" \t\r\n\"'`=:,;([{<>|@", before)) return false; /* no new word */
     for (size_t r = 0; r < sizeof path_roots / sizeof *path_roots; r++)
         if (look_has(l, i, path_roots[r])) return true;
     if (look_at(l, i) == '\\') return is_share(l, i);
-    return look_at(l, i) == '/' && is_rooted(l, i);
+    return look_at(l, i) == '/' && (!other || is_behind_mark(l, i)) && is_rooted(l, i);
 }
 
 /* ── Addresses ── */
@@ -151,15 +165,15 @@ static bool is_near_address(const scrub_look *l, size_t i) {
                                           "172.18.", "172.19.", "172.2", "172.30.", "172.31." };
     size_t at = i, dots = 0;
     char before = i > 0 ? l->text[i - 1] : '\0';
-    if (is_scrub_word(before) || before == '.') return false;
+    if (is_ascii_word(before) || before == '.') return false;
     bool near = false;
     for (size_t b = 0; b < sizeof begins / sizeof *begins; b++)
         near = near || look_has(l, i, begins[b]);
     for (; near && (is_scrub_digit(look_at(l, at)) || look_at(l, at) == '.'); at++)
         dots += look_at(l, at) == '.';
     /* the full stop of a sentence, or "..."; "." and a word go on a version: 10.2.89.0.post1 */
-    while (near && look_at(l, at - 1) == '.' && !is_scrub_word(look_at(l, at))) at--, dots--;
-    return near && dots == 3 && !is_scrub_word(look_at(l, at));
+    while (near && look_at(l, at - 1) == '.' && !is_ascii_word(look_at(l, at))) at--, dots--;
+    return near && dots == 3 && !is_ascii_word(look_at(l, at));
 }
 
 /* ── Secrets ── */
@@ -174,11 +188,11 @@ static const struct secret_kind {
 
 static bool is_secret(const scrub_look *l, size_t i) {
     char before = i > 0 ? l->text[i - 1] : '\0';
-    if (is_scrub_word(before)) return false;
+    if (is_ascii_word(before)) return false;
     for (size_t k = 0; k < sizeof secret_kinds / sizeof *secret_kinds; k++) {
         if (!look_has(l, i, secret_kinds[k].begin)) continue;
         size_t begin = i + strlen(secret_kinds[k].begin), at = begin;
-        while (is_scrub_word(look_at(l, at)) && !(look_at(l, at) & 0x80)) at++;
+        while (is_ascii_word(look_at(l, at))) at++;
         if (at - begin >= secret_kinds[k].least) return true;
     }
     return false;

@@ -16,7 +16,8 @@ TEXTS = [r"xC:\a", r"1C:\a", "C:/a", r"C:\a", r"\\nas\share", r"\nas\share", r"\
          "10.0.0...", "10.2.89.0.whl", "10.1.2.3.post1", "10.0.0.1..2", "172.31.0.1",
          "172.32.0.1", "19.0.0.1",
          "hf_" + "a" * 24, "hf_" + "a" * 23, "hf_" + "a" * 23 + "\u00e9", "xhf_" + "a" * 24,
-         "\u00e9hf_" + "a" * 24, '"NODES" "LINKS"', '"nodes" "edges"', '"nodes"', '"links"']
+         "\u00e9hf_" + "a" * 24, "\u5740 10.0.0.1\u3002", "\u574010.0.0.1\uff0c", "\uff1a/data/a",
+         "\u5728/home/a", "\u56fe/data/a", "caf\u00e9/a/b", "\u300cC:\\a", "\u5728\\\\nas\\a", '"NODES" "LINKS"', '"nodes" "edges"', '"nodes"', '"links"']
 
 header = json.dumps({"__metadata__": {"x%d" % i: text for i, text in enumerate(TEXTS)}})
 with open("texts.safetensors", "wb") as out:

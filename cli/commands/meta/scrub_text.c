@@ -87,7 +87,8 @@ static bool is_path(const scrub_look *l, size_t i) {
     if (is_drive(l, i)) return true;
     char before = i > 0 ? l->text[i - 1] : '\0';
     bool other = before & 0x80;
-    if (before && !other && !strchr(" \t\r\n\"'`=:,;([{<>|@", before)) return false; /* no new word */
+    if (before && !other && !strchr(" \t\r\n\"'`=:,;([{<>|@", before))
+        return false; /* no new word */
     for (size_t r = 0; r < sizeof path_roots / sizeof *path_roots; r++)
         if (look_has(l, i, path_roots[r])) return true;
     if (look_at(l, i) == '\\') return is_share(l, i);

@@ -2,8 +2,12 @@
 #include "text/formats.h"
 #include "text/text.h"
 
-static bool path_start(sft_span text, size_t at) {
+/* Behind "\n" of JSON too; behind text that is not ASCII, of which \uXXXX may be, if sure. */
+static bool path_start(sft_span text, size_t at, bool sure) {
     char before = at > 0 ? text.data[at - 1] : ' ';
+    if (at > 1 && text.data[at - 2] == '\\' && strchr("nrt", before)) return true;
+    if (sure && (before & 0x80 || (at > 5 && memcmp(text.data + at - 6, "\\u", 2) == 0)))
+        return true;
     return before == '\0' || !!strchr(" \t\r\n\"'=,;([{<>|`", before);
 }
 
@@ -18,13 +22,18 @@ static bool names_user(sft_span rest, const char *folder) {
     return len > 0 && !SFTI_ONE_OF(rest, nobody, sfti_same_letters);
 }
 
-static bool unix_path(sft_span rest, bool *user) {
+/* Of roots, the first SURE_ROOTS are in no text but paths. */
+#define SURE_ROOTS 5
+
+static bool unix_path(sft_span text, size_t at, bool *user) {
     static const char *const roots[] = { "/home/", "/users/", "/root/", "/mnt/", "/media/",
                                          "/data/", "/workspace/", "/content/", "/kaggle/",
                                          "/opt/", "/tmp/", "/var/", "/srv/", "/volumes/",
                                          "/app/", "/storage/" };
+    sft_span rest = sfti_from(text, at);
     for (size_t i = 0; i < SFTI_COUNT(roots); i++) {
         if (!sfti_starts_with(rest, roots[i])) continue;
+        if (!path_start(text, at, i < SURE_ROOTS)) return false;
         *user = *user || (i < 2 && names_user(rest, roots[i]));
         return true;
     }
@@ -51,8 +60,8 @@ bool sfti_private_path(sft_span text, bool *user) {
     while (!*user) {
         size_t i = slash < colon ? slash : colon - 1; /* a path's first byte */
         if (text.len < 4 || i + 3 >= text.len) break;
-        sft_span rest = sfti_from(text, i);
-        if (path_start(text, i) && (i == slash ? unix_path(rest, user) : drive_path(rest, user)))
+        if (i == slash ? unix_path(text, i, user)
+                       : path_start(text, i, true) && drive_path(sfti_from(text, i), user))
             path = true;
         if (slash == i) slash = next_byte(text, i + 1, '/');
         if (colon == i + 1) colon = next_byte(text, i + 2, ':');

@@ -180,7 +180,9 @@ static sft_code scrub_index(cli *c, const char *path, meta_change *change, sft_e
     for (size_t i = 0; !code && i < pairs.count; i++) {
         sft_pair pair = meta_pair_at(&pairs, i);
         cli_scrubbed found;
-        if (!meta_scrub_pair(c, pair.key, pair.value, &change->arena, &found)) {
+        sft_span value = meta_value(&pairs, i); /* a string's text */
+        bool fine = *pair.value.data != '"' || value.data != pair.value.data;
+        if (!fine || !meta_scrub_pair(c, pair.key, value, &change->arena, &found)) {
             code = sfti_fail_memory(err, pair.value.len);
             break;
         }

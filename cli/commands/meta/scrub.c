@@ -43,36 +43,45 @@ static const struct scrub_folders {
     { "ss_datasets", false },
 };
 
+/* Why a value may be private: as it stands, and what its escapes stand for, also of JSON in JSON;
+ * false when out of memory. */
+static bool value_reason(sft_span value, sfti_arena *arena, const char **reason) {
+    size_t len = value.len;
+    char *text = sfti_arena_take(arena, len + 1);
+    if (!text) return false;
+    if (len > 0) memcpy(text, value.data, len);
+    for (int level = 0; level < 3 && !*reason; level++) {
+        if (cli_scrub_pictures(text, len)) *reason = "a picture that carries metadata";
+        else *reason = cli_scrub_text((sft_span){ text, len });
+        if (!memchr(text, '\\', len)) break;
+        len = cli_scrub_unescape(text, len);
+    }
+    return true;
+}
+
 bool cli_scrub(sft_span key, sft_span value, sfti_arena *arena, cli_scrubbed *out) {
-    static const char picture[] = "data:image/";
     const struct scrub_folders *row = NULL;
     for (size_t i = 0; i < sizeof scrub_folders / sizeof *scrub_folders; i++)
         if (cli_is(key, scrub_folders[i].key)) row = &scrub_folders[i];
-    bool found = false;
     *out = (cli_scrubbed){ NULL, { NULL, 0 } };
     if (row) {
         sft_span left;
         if (!cli_scrub_folders(value, row->whole, arena, &left)) return false;
-        const char *more = left.data ? cli_scrub_text(left) : "names of folders";
+        const char *more = left.data ? NULL : "names of folders";
+        if (left.data && !value_reason(left, arena, &more)) return false;
         if (left.data && !more && sft_span_equal(left, value)) return true;
         out->reason = more ? more : "names of folders";
         if (!more) out->value = left;
         return true;
     }
-    char lower[128];
-    size_t len = key.len < sizeof lower ? key.len : sizeof lower;
-    for (size_t i = 0; i < len; i++) lower[i] = cli_lower(key.data[i]);
+    char *lower = sfti_arena_take(arena, key.len + 1);
+    if (!lower) return false;
+    for (size_t i = 0; i < key.len; i++) lower[i] = cli_lower(key.data[i]);
     for (size_t i = 0; !out->reason && i < sizeof scrub_keys / sizeof *scrub_keys; i++)
         for (const char *const *glob = scrub_keys[i].globs; *glob && !out->reason; glob++)
-            if (sfti_glob_match(sft_span_cstr(*glob), (sft_span){ lower, len }))
+            if (sfti_glob_match(sft_span_cstr(*glob), (sft_span){ lower, key.len }))
                 out->reason = scrub_keys[i].reason;
     if (!out->reason) out->reason = cli_scrub_text(key);
     if (out->reason) return true;
-    if (value.len >= sizeof picture - 1 && memcmp(value.data, picture, sizeof picture - 1) == 0) {
-        if (!cli_scrub_picture(value, arena, &found)) return false;
-        if (found) out->reason = "a picture that carries metadata";
-        return true;
-    }
-    out->reason = cli_scrub_text(value);
-    return true;
+    return value_reason(value, arena, &out->reason);
 }

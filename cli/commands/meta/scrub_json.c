@@ -100,6 +100,7 @@ static size_t base64_bytes(sft_span text, uint8_t *out) {
     size_t len = 0;
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
+        if (c == '\\' && i + 1 < text.len && text.data[i + 1] != '/') i++; /* "\n" of JSON */
         int digit = c == '+' ? 62 : c == '/' ? 63 : -1;
         if (c >= 'A' && c <= 'Z') digit = c - 'A';
         if (c >= 'a' && c <= 'z') digit = c - 'a' + 26;
@@ -126,13 +127,45 @@ static bool picture_tells(const uint8_t *bytes, size_t len) {
     return false;
 }
 
-bool cli_scrub_picture(sft_span url, sfti_arena *arena, bool *found) {
-    const char *comma = memchr(url.data, ',', url.len);
-    *found = false;
-    if (!comma) return true;
-    sft_span text = { comma + 1, url.len - (size_t)(comma + 1 - url.data) };
-    uint8_t *bytes = sfti_arena_take(arena, text.len + 1);
-    if (!bytes) return false;
-    *found = picture_tells(bytes, base64_bytes(text, bytes));
-    return true;
+/* Base64 of PNG, JPEG, WebP and GIF files, and of SVG. */
+static const char *const picture_begins[] = { "iVBORw0KGgo", "/9j/", "UklGR", "R0lGOD", "PHN2Zy",
+                                              "PD94bWwg" };
+#define PICTURE_LEAST 64
+
+static bool is_base64(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+'
+        || c == '/';
+}
+
+/* The length of the picture that begins at i, or 0. */
+static size_t picture_len(const char *text, size_t len, size_t i) {
+    static const char url[] = ";base64,";
+    size_t most = sizeof url - 1, end = i;
+    if (i > 0 && is_base64(text[i - 1])) return 0;
+    bool known = i >= most && memcmp(text + i - most, url, most) == 0;
+    bool in_url = known;
+    for (size_t k = 0; !known && k < sizeof picture_begins / sizeof *picture_begins; k++) {
+        size_t begin = strlen(picture_begins[k]);
+        known = len - i >= begin && memcmp(text + i, picture_begins[k], begin) == 0;
+    }
+    if (!known) return 0;
+    while (end < len && (is_base64(text[end]) || text[end] == '\n' || text[end] == '\r'
+                         || (text[end] == '\\' && end + 1 < len && strchr("/nr", text[end + 1]))))
+        end++;
+    return in_url || end - i >= PICTURE_LEAST ? end - i : 0;
+}
+
+bool cli_scrub_pictures(char *text, size_t len) {
+    bool found = false;
+    for (size_t i = 0; i < len && !found; i++) {
+        size_t most = picture_len(text, len, i);
+        if (most == 0) continue;
+        uint8_t *bytes = (uint8_t *)text + i;
+        size_t count = base64_bytes((sft_span){ text + i, most }, bytes);
+        found = picture_tells(bytes, count)
+             || (count > 0 && *bytes == '<' && cli_scrub_text((sft_span){ text + i, count }));
+        memset(text + i, 'x', most);
+        i += most - 1;
+    }
+    return found;
 }

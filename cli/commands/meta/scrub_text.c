@@ -1,4 +1,6 @@
 /* What in a text may be private: paths, addresses, secrets, whole configurations. */
+#include "base/json_lex.h"
+#include "base/utf8.h"
 #include "commands/meta/meta.h"
 #include "support/words.h"
 
@@ -65,10 +67,12 @@ static bool is_share(const scrub_look *l, size_t i) {
     return at > name && look_at(l, at) == '\\' && (next == '\\' || is_scrub_word(next));
 }
 
-/* "/a/b": at least two names, and a letter in the first. */
+/* "/a/b": at least two names, and a letter in the first; "/・ω・/" is none. */
 static bool is_rooted(const scrub_look *l, size_t i) {
     size_t at = i + 1;
-    bool letter = false;
+    char first = look_at(l, at);
+    bool letter = (first & 0x80) && first != '\xE2' && first != '\xEF'
+               && !look_has(l, at, "\xE3\x83\xBB");
     for (; is_scrub_word(look_at(l, at)) || look_at(l, at) == '.'; at++)
         letter = letter || is_scrub_letter(look_at(l, at));
     return letter && look_at(l, at) == '/' && is_scrub_word(look_at(l, at + 1));
@@ -101,7 +105,7 @@ static bool is_path(const scrub_look *l, size_t i) {
 static bool is_email(const scrub_look *l, size_t i) {
     size_t at = i + 1, dot = 0;
     char before = i > 0 ? l->text[i - 1] : '\0';
-    if (!is_scrub_letter(before) && !is_scrub_digit(before) && before != '_') return false;
+    if (!is_scrub_word(before) || before == '-' || is_behind_mark(l, i)) return false;
     while (is_scrub_letter(look_at(l, at)) || is_scrub_digit(look_at(l, at))
            || look_at(l, at) == '-' || (look_at(l, at) == '.' && at > i + 1)) {
         if (look_at(l, at) == '.') dot = at;
@@ -142,11 +146,14 @@ static bool is_near_host(const scrub_look *l, size_t i) {
         at++;
     }
     if (look_at(l, i) == '[') return true;
+    while (at > i && look_at(l, at - 1) == '.') at--, dots--; /* of a sentence */
     if (at == i) return false;
     if (letters == 0 || dots == 0) return true;
     for (size_t e = 0; e < sizeof ends / sizeof *ends; e++) {
         size_t tail = strlen(ends[e]);
-        if (at - i > tail && look_has(l, at - tail, ends[e])) return true;
+        for (size_t end = i + tail + 1; end <= at; end++)
+            if ((end == at || (look_at(l, end) & 0x80)) && look_has(l, end - tail, ends[e]))
+                return true;
     }
     return false;
 }
@@ -228,6 +235,22 @@ static const char *reason_at(const scrub_look *l, size_t i) {
     if (c == ':' && look_has(l, i, "://")) return url_reason(l, i);
     if (c == '1' && is_near_address(l, i)) return "a name of a machine";
     return is_secret(l, i) ? "a secret" : NULL;
+}
+
+size_t cli_scrub_unescape(char *text, size_t len) {
+    size_t to = 0;
+    for (size_t i = 0; i < len; i++) {
+        int32_t code = -1;
+        if (text[i] != '\\' || i + 1 == len) {
+            text[to++] = text[i];
+            continue;
+        }
+        char c = text[++i];
+        if (c == 'u' && len - i > 4) code = sfti_lex_hex4(text + i + 1, text + len);
+        if (code >= 0) to += sfti_utf8_encode((uint32_t)code, text + to), i += 4;
+        else text[to++] = strchr("nrtbf", c) ? ' ' : c;
+    }
+    return to;
 }
 
 const char *cli_scrub_text(sft_span text) {

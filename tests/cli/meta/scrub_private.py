@@ -17,6 +17,13 @@ private={
  'c1':json.dumps({'output_dir':'x','lr':1}),'c2':'output_dir = "x"\nlr=1','ot_config':'{}','config_x':json.dumps({'pretrained_model_name_or_path':'foo'}),
  'modelspec.thumbnail':'data:image/png;base64,'+base64.b64encode(png).decode(),
  '/home/john/key':'v',
+ # as JSON spells them: "x\n/home", "\u5728/home", JSON in JSON, "\/"; other scripts; full stops
+ 'j1':json.dumps({'a':'x\n/home/john'}),'j2':json.dumps({'a':'x\nC:/x'}),'j3':json.dumps({'a':'\uff1a/data/x'}),
+ 'j4':json.dumps({'a':json.dumps('x\nhf_ABCDEFGHIJKLMNOPQRSTUVWXYZabcd')}),'j5':'{"a":"\\/home\\/john"}','j6':'https://a.co/x?y=1\\u0026token=abc',
+ 'o1':'\uff1a /\u6570\u636e/\u5f20\u4e09','o2':'\u5f20\u4e09@qq.com','o3':'http://nas.local\u3002','o4':'http://localhost.','x'*130+'_api_key':'x',
+ # pictures that are no data: URL from their first byte, in lines, and SVG
+ 'i1':json.dumps([base64.b64encode(png+bytes(9)).decode()]),'i2':json.dumps({'a':'data:image/png;base64,'+base64.encodebytes(bytes(99)+png).decode()}),
+ 'i3':'data:image/svg+xml,<svg a="/home/john/x">','i4':'data:image/svg+xml;base64,'+base64.b64encode(b'<svg a="/home/john/x">').decode(),
  'ss_dataset_path':'x', 'image_folder':'mine',
 }
 harmless={
@@ -30,6 +37,7 @@ harmless={
  'ss_training_started_at':'1690000000.123456','ss_resolution':'(512, 512)','modelspec.date':'2023-07-16T18:13:38Z','ss_lr_scheduler':'cosine_with_restarts',
  'modelspec.resolution':'1024x1024','modelspec.architecture':'stable-diffusion-xl-v1-base/lora','quantization_config':json.dumps({"quant_method":"fp8","modules":["a"]}),
  'config':json.dumps({"transformer":{"num_layers":28,"attention_head_dim":128}}),'t':'LoRA@1690000000.12','ss_network_module':'networks.lora',
+ 'covers':json.dumps([base64.b64encode(b'\xff\xd8\xff\xe0\0\x10JFIF'+bytes(60)).decode()]),'face':'( /\u30fb\u03c9\u30fb/\uff09',
  'img':'data:image/png;base64,'+base64.b64encode(clean).decode(),'model':'runwayml/stable-diffusion-v1-5','ss_training_comment':'trigger: ohwx, use at 0.8',
  'tags':'a:b, c/d, (masterpiece:1.2), [x:y:0.5], 1/2','ip':'version 1.2.3.4','lora_adapter_metadata':json.dumps({"r":8,"target_modules":["to_q"],"base_model_name_or_path":None}),
  'ss_clip':'\\(parenthesised\\)','emoji':'日本語/テスト',

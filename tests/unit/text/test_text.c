@@ -399,6 +399,10 @@ static void private_paths(void **state) {
         { "d:/models", true, false }, { "1:\\x\\y", false, false }, { "{:\\x\\y", false, false },
         { "x:yz", false, false }, { "http://x.org/a", false, false }, { "a b:\\", false, false },
         { "/tmp/a, C:\\Users\\shared, c:\\users\\", true, false }, { "", false, false },
+        { "\xEF\xBC\x9A/home/ann", true, true }, { "\xE5\x9C\xA8" "C:/Users/ann", true, true },
+        { "\"\\uff1a/home/ann", true, true }, { "\"a\\n/data/x", true, false },
+        { "a\\nC:\\\\Users\\\\ann", true, true }, { "caf\xC3\xA9/data/x", false, false },
+        { "n/data/x", false, false }, { "xabcde/home/ann", false, false },
     };
     (void)state;
     for (size_t i = 0; i < SFTI_COUNT(rows); i++) {

@@ -22,8 +22,7 @@ static bool names_user(sft_span rest, const char *folder) {
     return len > 0 && !SFTI_ONE_OF(rest, nobody, sfti_same_letters);
 }
 
-/* Of roots, the first SURE_ROOTS are in no text but paths. */
-#define SURE_ROOTS 5
+#define SURE_ROOTS 5 /* the first of the roots: in no text but paths */
 
 static bool unix_path(sft_span text, size_t at, bool *user) {
     static const char *const roots[] = { "/home/", "/users/", "/root/", "/mnt/", "/media/",

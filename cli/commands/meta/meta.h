@@ -23,8 +23,8 @@ const char *cli_scrub_text(sft_span text);
  * the object itself has them as keys. *out.data NULL: it is no such text. False when out of
  * memory. */
 bool cli_scrub_folders(sft_span text, bool whole, sfti_arena *arena, sft_span *out);
-/* Whether a text holds base64 of a picture that carries more than the picture; base64 of pictures is
- * overwritten. */
+/* Whether a text holds base64 of a picture that carries more than the picture; base64 of pictures
+ * is overwritten. */
 bool cli_scrub_pictures(char *text, size_t len);
 /* In place; what is no escape of JSON stays. The new length. */
 size_t cli_scrub_unescape(char *text, size_t len);

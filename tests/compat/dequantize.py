@@ -164,14 +164,20 @@ def gptq(random):
 
 
 def awq(random):
-    inputs, outputs, groups = 384, 40, 3
-    levels = random.integers(0, 16, (inputs, outputs))
-    zeros = random.integers(0, 16, (groups, outputs))
-    scales = factors(random, (groups, outputs), "f2")
-    of = np.arange(inputs) // (inputs // groups)
-    plain = (levels - zeros[of]).astype(np.float32) * scales[of].astype(np.float32)
-    return ({"a.qweight": pack(levels, 1, 4, AWQ_ORDER), "a.qzeros": pack(zeros, 1, 4, AWQ_ORDER),
-             "a.scales": scales}, {"a.weight": plain.T})
+    """Rows of which no multiple of eight fits into a tile are those of Llama 2 and Qwen 2."""
+    files, values = {}, {}
+    for name, inputs, outputs, groups in (("a", 384, 40, 3), ("b", 11008, 48, 86),
+                                          ("c", 18944, 32, 148)):
+        levels = random.integers(0, 16, (inputs, outputs))
+        zeros = random.integers(0, 16, (groups, outputs))
+        scales = factors(random, (groups, outputs), "f2")
+        of = np.arange(inputs) // (inputs // groups)
+        files[name + ".qweight"] = pack(levels, 1, 4, AWQ_ORDER)
+        files[name + ".qzeros"] = pack(zeros, 1, 4, AWQ_ORDER)
+        files[name + ".scales"] = scales
+        plain = (levels - zeros[of]).astype(np.float32) * scales[of].astype(np.float32)
+        values[name + ".weight"] = plain.T
+    return files, values
 
 
 def large(random):

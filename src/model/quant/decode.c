@@ -482,7 +482,8 @@ static sft_code load_tile(sfti_dequant *d, uint64_t value, sft_error *err) {
         return SFT_OK;
     uint64_t columns = q->columns < TILE_VALUES ? q->columns : TILE_VALUES;
     uint64_t rows = TILE_VALUES / columns;
-    if (q->parts[0].how->across || q->parts[0].how->words) rows *= 4;
+    if (q->parts[0].how->across || q->parts[0].how->words)
+        rows = (rows * 4 + 7) / 8 * 8; /* eight of AWQ's rows stand in no order */
     column -= column % columns;
     row -= row % rows;
     if (columns > q->columns - column) columns = q->columns - column;

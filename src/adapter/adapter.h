@@ -66,6 +66,8 @@ sft_code sfti_lora_told(sft_code code, sft_error *err);
 /* Refuses a module of which the configuration tells another method or rank than its tensors. */
 sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m,
                          const sft_tensor *tensor, sft_error *err);
+/* Whether both factors of a LoKr are whole, and PEFT's configuration tells their scale. */
+bool sfti_lora_is_whole(const sfti_lora *lora, const sfti_lora_module *m);
 /* "lora", "loha", … */
 const char *sfti_lora_method(const sfti_lora *lora, const sfti_lora_module *module);
 /* The tensor in that slot, or NULL. */

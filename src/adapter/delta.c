@@ -211,7 +211,10 @@ sft_code sfti_lora_op_open(sfti_lora_op *op, sfti_arena *arena, sft_error *err) 
     case SFTI_TYPE_LORA: code = load_lora(op, arena, err); break;
     case SFTI_TYPE_LOHA: code = load_loha(op, arena, err); break;
     case SFTI_TYPE_LOKR:
-        code = load_kron(op, false, arena, &op->a, err);
+        if (sfti_lora_is_whole(op->lora, m))
+            code = sfti_lora_alike(op->lora, m,
+                                   sfti_lora_tensor(op->lora, m, SFTI_SLOT_KRON_1), err);
+        if (!code) code = load_kron(op, false, arena, &op->a, err);
         if (!code) code = load_kron(op, true, arena, &op->b, err);
         break;
     case SFTI_TYPE_GLORA: code = load_glora(op, arena, err); break;

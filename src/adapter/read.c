@@ -332,6 +332,12 @@ static sft_code size_rest(const sfti_lora *lora, sfti_lora_module *m, sft_error 
 
 /* ── Alpha ── */
 
+bool sfti_lora_is_whole(const sfti_lora *lora, const sfti_lora_module *m) {
+    const sfti_lora_config *config = sfti_lora_config_of(lora, m->name);
+    return m->type == SFTI_TYPE_LOKR && m->rank == 0 && !m->slot[SFTI_SLOT_ALPHA] && config
+        && config->type == SFTI_TYPE_LOKR;
+}
+
 static sft_code scale_module(const sfti_lora *lora, sfti_lora_module *m, sft_error *err) {
     const sft_tensor *tensor = sfti_lora_tensor(lora, m, SFTI_SLOT_ALPHA);
     const sfti_lora_config *config = sfti_lora_config_of(lora, m->name);
@@ -345,12 +351,13 @@ static sft_code scale_module(const sfti_lora *lora, sfti_lora_module *m, sft_err
         if (code) return code;
         m->alpha = (double)value;
         m->has_alpha = true;
-    } else if (config && m->rank > 0) {
+    } else if (config && (m->rank > 0 || sfti_lora_is_whole(lora, m))) {
         m->has_alpha = sfti_lora_config_alpha(config, m->name, &m->alpha);
     }
-    if (m->has_alpha && m->rank > 0) {
+    double rank = (double)(m->rank || tensor || !config ? m->rank : config->rank);
+    if (m->has_alpha && rank > 0) {
         bool root = !tensor && config && config->rslora;
-        m->scale = m->alpha / (root ? sfti_root((double)m->rank) : (double)m->rank);
+        m->scale = m->alpha / (root ? sfti_root(rank) : rank);
     }
     return SFT_OK;
 }
@@ -372,6 +379,11 @@ sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m,
                                 "expected tensors of the method that the adapter's configuration "
                                 "tells, found %s without %s", sfti_lora_method(lora, m),
                                 other ? "that \"peft_type\"" : "DoRA's magnitudes");
+    if (sfti_lora_is_whole(lora, m) && (config->ranks || (m->has_alpha && !config->rank)))
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                "expected one rank in the adapter's configuration, by which "
+                                "factors that are whole are scaled, too, found %s",
+                                config->ranks ? "several" : "none");
     if (m->type == SFTI_TYPE_LORA && config->rank && !config->ranks && config->rank != m->rank)
         return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, tensor->offset, tensor->name,
                                 "expected a rank of %llu as the adapter's configuration tells, "

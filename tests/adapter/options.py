@@ -268,6 +268,34 @@ def check_idle():
     return wrong
 
 
+def check_whole_kron():
+    """PEFT (0.14 and later) scales LoKr by alpha / r of its configuration, whole factors too."""
+    wrong, name = [], "base_model.model.layers.0.q_proj"
+    with tempfile.TemporaryDirectory() as folder:
+        rng = np.random.default_rng(5)
+        w, w1, w2 = (rng.standard_normal((n, n)) for n in (6, 2, 3))
+        write_plain(os.path.join(folder, "m.safetensors"), {"layers.0.q_proj.weight": f32(w)})
+        write_plain(os.path.join(folder, "adapter_model.safetensors"),
+                    {name + ".lokr_w1": f32(w1), name + ".lokr_w2": f32(w2)})
+        merge = ("lora", "merge", "m.safetensors", "adapter_model.safetensors", "-o",
+                 "o.safetensors", "--force")
+        for told, scale in (('"peft_type": "LOKR", "r": 8, "alpha": 2', 0.25),
+                            ('"peft_type": "LOKR", "r": 8, "alpha": 8, "rank_pattern": {}', 1),
+                            ('"peft_type": "LOKR", "r": 8, "alpha": 2, "rank_pattern": {"q_proj": 4}',
+                             None), ('"r": 8', 1)):
+            with open(os.path.join(folder, "adapter_config.json"), "w", encoding="utf-8") as file:
+                file.write("{%s}" % told)
+            said = run(folder, *merge, code=0 if scale else 1).stderr
+            if not scale:
+                wrong += [] if "one rank" in said else [said]
+                continue
+            (found,) = read_plain(os.path.join(folder, "o.safetensors"))[0].values()
+            if not np.allclose(values_of(*found[::2]).reshape(6, 6), w + scale * np.kron(w1, w2),
+                               rtol=1e-5, atol=1e-6):
+                wrong.append("%s: not by %g" % (told, scale))
+    return wrong
+
+
 def check_gguf(kind):
     """As merging into what convert makes of it."""
     rng, wrong = np.random.default_rng(4), []
@@ -300,7 +328,8 @@ def main():
     checks += [("the greatest value", check_full, ()), ("vectors", check_vectors,
                                                         (ldm_layers(), None)),
                ("vectors, diffusers", check_vectors, (diffusers_layers(), "lora_unet_")),
-               ("patterns", check_patterns, ()), ("no effect", check_idle, ())]
+               ("patterns", check_patterns, ()), ("no effect", check_idle, ()),
+               ("whole LoKr of PEFT", check_whole_kron, ())]
     if gguf:
         checks += [("GGUF " + kind, check_gguf, (kind,)) for kind in ("F16", "Q8_0", "Q4_0")]
     passed, problems = 0, []

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from libsafetensors import SafetensorError, dataset
+from libsafetensors import SafetensorError, dataset, save_sharded
 from libsafetensors.numpy import save_file
 
 pa = pytest.importorskip("pyarrow")
@@ -204,3 +204,9 @@ def test_links_in_the_place_of_a_jobs_mark(tmp_path):
     dataset.gc(folder, delete=True, grace=0)
     assert [one.name for one in other.iterdir()] == [".alive"]
     assert not (folder / ("_job-" + job)).exists() and len(dataset.open(folder)) == 1
+
+
+def test_a_folder_with_the_index_of_pytorch_shards_too(tmp_path):
+    save_sharded({"a": np.ones((4, 2), "f4"), "b": np.ones((4, 3), "f4")}, tmp_path, max_shard_size=32)
+    (tmp_path / "pytorch_model.bin.index.json").write_text('{"weight_map": {"a": "x.bin"}}')
+    assert sorted(row["name"] for row in dataset.open(tmp_path)) == ["a", "b"]

@@ -10,6 +10,7 @@ import urllib.request
 import pytest
 
 from libsafetensors import SafetensorError, dataset
+from libsafetensors.dataset._conditional import Conditional
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("moto.server")
@@ -294,3 +295,20 @@ def test_a_cache_of_shards(s3, tmp_path):
     assert values(url, kept) == list(range(60))
     with pytest.raises(SafetensorError):
         values(url, storage)
+
+
+def test_a_manifest_that_breaks_off_is_an_oserror():
+    """Of botocore's exceptions the network's are no OSError."""
+    from botocore.exceptions import ClientError, ReadTimeoutError
+
+    class Client:
+        def put_object(self, **_):
+            raise ClientError({"ResponseMetadata": {"HTTPStatusCode": 412}}, "PutObject")
+
+        def get_object(self, **_):
+            raise ReadTimeoutError(endpoint_url="http://host")
+
+    made = Conditional("bucket/folder", {})
+    made._client = Client()
+    with pytest.raises(OSError, match="GET: .*http://host"):
+        made.fetch("dataset_manifest.json")

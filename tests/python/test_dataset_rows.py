@@ -187,6 +187,24 @@ def test_workers_and_pickles(tmp_path):
     assert column[-1] == TEXT[4] and column.lengths.tolist() == [7, 9]
     with pytest.raises(IndexError):
         column[2]
+    with pytest.raises(TypeError, match="slice"):
+        column[:1]
+
+
+@pytest.mark.parametrize("how", [{"batch_size": 2}, {"name_col": "k"}])
+def test_a_mask_is_no_list_of_rows(tmp_path, how):
+    """Each True would be row 1."""
+    dataset.write(pa.table({"k": ["a", "b", "c"], "x": [[1.0], [2.0], [3.0]]}), tmp_path / "d", **how)
+    rows = dataset.open(tmp_path / "d")
+    for some in (rows, dataset.open(tmp_path / "d", rows=(0, 3)), dataset.Mix([(rows, 1)])):
+        for wrong in ([True, False, True], np.array([True]), [1.5], ["1"]):
+            for framework in ("numpy", "torch"):
+                with pytest.raises(TypeError):
+                    some.take(wrong, framework)
+        assert len(some.take(np.array([2, 0], np.uint8))["x"]) == 2
+        assert len(some.take([torch.tensor(1)])["x"]) == 1 and not len(some.take([]).get("x", ()))
+    with pytest.raises(TypeError, match="float"):
+        rows[1.5]
 
 
 # ── Damaged shards ──

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import index
 from typing import Any
 
 __all__ = ["Column", "gathered", "joined"]
@@ -29,7 +30,7 @@ class Column:
         return len(next(iter(self.values.values())) if self.encoding == "struct" else self.values)
 
     def __getitem__(self, which: int) -> Any:
-        number = which.__index__()
+        number = index(which)
         if not -len(self) <= number < len(self):
             raise IndexError("expected a row from 0 to %d, found %d" % (len(self) - 1, number))
         number %= len(self)

@@ -90,15 +90,17 @@ class Conditional:
         """All bytes and the ETag, from one request. NotImplementedError if the store ignores
         conditions."""
         self._probe()
-        from botocore.exceptions import ClientError
+        from botocore.exceptions import BotoCoreError, ClientError
         try:
             found = self._s3().get_object(Bucket=self.bucket, Key=self._key(name))
+            with found["Body"] as body:
+                return body.read(), found["ETag"]
         except ClientError as error:
             if _status(error) == 404:
                 raise FileNotFoundError(2, "no such object", name) from None
             raise OSError(5, "GET: %s" % error, name) from error
-        with found["Body"] as body:
-            return body.read(), found["ETag"]
+        except BotoCoreError as error:
+            raise OSError(5, "GET: %s" % error, name) from error
 
     def put_if(self, name: str, data: bytes, tag: str | None) -> bool:
         """Writes if the object still has this tag (None: is absent); returns whether it did."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
+from operator import index as whole
 from typing import Any, TypeVar, Union
 
 from .. import _core
@@ -15,7 +16,7 @@ from ._kinds import leaves
 from ._types import ColumnFacts, DatasetMode, Manifest
 from ._varying import Varying
 
-__all__ = ["BatchLayout", "KeyLayout", "MissingKeys", "stacked"]
+__all__ = ["BatchLayout", "KeyLayout", "MissingKeys", "row_numbers", "stacked"]
 
 _Key = TypeVar("_Key")
 _OPENED = 64  # shards opened ahead when one is searched for a key
@@ -25,6 +26,17 @@ _ROW_ORDER = "libsafetensors.row_order"
 
 def _starts(counts: Iterable[int]) -> list[int]:
     return [0, *accumulate(counts)]
+
+
+def row_numbers(numbers: Any) -> Any:
+    """Numbers of rows as an array. TypeError for others: of a mask each True would be row 1."""
+    import numpy as np
+    found = np.asarray(numbers).reshape(-1)
+    if found.dtype.kind == "O":
+        return np.array([whole(one) for one in found.tolist()], np.int64)
+    if found.size and found.dtype.kind not in "iu":
+        raise TypeError("expected numbers of rows, found %s" % found.dtype)
+    return found.astype(np.int64, copy=False)
 
 
 def _as_array(tensor: _core.Tensor, framework: str, copy: bool) -> Any:
@@ -209,7 +221,7 @@ class BatchLayout:
         """One row as a range, which costs half as much; in remote storage as it is, because
         ranges are not cached."""
         number = numbers[0]
-        if not isinstance(number, int) or self.shards.place.folder is None:
+        if type(number) is not int or self.shards.place.folder is None:
             return numbers
         return range(number, number + 1) if 0 <= number < self.count() else numbers
 
@@ -231,7 +243,7 @@ class BatchLayout:
     def _gather(self, numbers: Any, framework: str) -> dict[str, Any]:
         """Gathers rows from any shards, as bytes whatever the dtype."""
         import numpy as np
-        wanted = np.asarray(numbers, dtype=np.int64).reshape(-1)
+        wanted = row_numbers(numbers)
         count = self.count()
         if wanted.size and (int(wanted.min()) < -count or int(wanted.max()) >= count):
             raise IndexError("expected rows from 0 to %d" % (count - 1))
@@ -617,8 +629,7 @@ class KeyLayout:
     def take(self, numbers: Any, framework: str) -> dict[str, Any]:
         count = self.count()
         wanted: list[int] = []
-        for number in numbers:
-            number = int(number)
+        for number in row_numbers(list(numbers)).tolist():
             if not -count <= number < count:
                 raise IndexError("expected rows from 0 to %d, found %d" % (count - 1, number))
             wanted.append(number % count)

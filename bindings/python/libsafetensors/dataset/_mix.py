@@ -10,7 +10,7 @@ from typing import Any, Literal, Union
 from .._types import Path, Unpack
 from ._columns import Column, gathered, joined
 from ._identity import check_identity, identity
-from ._layout import stacked
+from ._layout import row_numbers, stacked
 from ._order import Order, ShardLine, key_of, shuffled
 from ._read import Dataset, open
 from ._types import ColumnFacts, OpenOptions
@@ -84,7 +84,7 @@ class Mix:
     def take(self, numbers: Any, framework: Literal["numpy", "torch"] = "numpy") -> dict[str, Any]:
         """As of Dataset; numbers count the rows of all datasets, one after the other."""
         import numpy as np
-        wanted = np.asarray(numbers, np.int64).reshape(-1)
+        wanted = row_numbers(numbers)
         if wanted.size and (int(wanted.min()) < 0 or int(wanted.max()) >= self._bases[-1]):
             raise IndexError("expected rows from 0 to %d" % (self._bases[-1] - 1))
         owner = np.searchsorted(np.asarray(self._bases), wanted, side="right") - 1

@@ -127,6 +127,7 @@ def _of_model(place: Place) -> list[str]:
     import json
     found = [name for name in place.names()
              if name.endswith(".index.json") and name != MANIFEST]
+    found = [name for name in found if name.endswith(".safetensors.index.json")] or found
     if len(found) != 1:
         return []
     if place.folder is not None:
@@ -228,7 +229,7 @@ class Dataset(Closing):
             return self.take(range(start, stop, step))
         if isinstance(which, str):
             return self._layout.named(which)
-        number = which.__index__()
+        number = index(which)
         count = len(self)
         if not -count <= number < count:
             raise IndexError("expected a row from 0 to %d, found %d" % (count - 1, number))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from operator import index
 from typing import Any
 
-from ._layout import Layout
+from ._layout import Layout, row_numbers
 
 __all__ = ["Subset", "limits_of"]
 
@@ -50,7 +50,7 @@ class Subset:
                 0 <= numbers.start and numbers.stop <= count:
             return self.whole.take(range(self.start + numbers.start, self.start + numbers.stop),
                                    framework)
-        wanted = np.asarray(numbers, dtype=np.int64).reshape(-1)
+        wanted = row_numbers(numbers)
         if wanted.size and (int(wanted.min()) < -count or int(wanted.max()) >= count):
             raise IndexError("expected rows from 0 to %d" % (count - 1))
         wanted = np.where(wanted < 0, wanted + count, wanted) + self.start

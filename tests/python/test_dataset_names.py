@@ -207,6 +207,7 @@ def test_links_in_the_place_of_a_jobs_mark(tmp_path):
 
 
 def test_a_folder_with_the_index_of_pytorch_shards_too(tmp_path):
-    save_sharded({"a": np.ones((4, 2), "f4"), "b": np.ones((4, 3), "f4")}, tmp_path, max_shard_size=32)
+    save_sharded({"a": np.ones((4, 2), "f4"), "b": np.ones((4, 3), "f4")}, tmp_path,
+                 max_shard_size=32)
     (tmp_path / "pytorch_model.bin.index.json").write_text('{"weight_map": {"a": "x.bin"}}')
     assert sorted(row["name"] for row in dataset.open(tmp_path)) == ["a", "b"]

@@ -194,7 +194,8 @@ def test_workers_and_pickles(tmp_path):
 @pytest.mark.parametrize("how", [{"batch_size": 2}, {"name_col": "k"}])
 def test_a_mask_is_no_list_of_rows(tmp_path, how):
     """Each True would be row 1."""
-    dataset.write(pa.table({"k": ["a", "b", "c"], "x": [[1.0], [2.0], [3.0]]}), tmp_path / "d", **how)
+    dataset.write(pa.table({"k": ["a", "b", "c"], "x": [[1.0], [2.0], [3.0]]}), tmp_path / "d",
+                  **how)
     rows = dataset.open(tmp_path / "d")
     for some in (rows, dataset.open(tmp_path / "d", rows=(0, 3)), dataset.Mix([(rows, 1)])):
         for wrong in ([True, False, True], np.array([True]), [1.5], ["1"]):

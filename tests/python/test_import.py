@@ -93,6 +93,9 @@ def test_as(tmp_path):
         libsafetensors.open_import(tmp_path / "m.npz", as_={"a": "F32"})
     with pytest.raises((ValueError, TypeError)):
         libsafetensors.open_import(tmp_path / "m.npz", as_={"a": "nonsense"})
+    for pattern in ("[!a]", "[^a]"):
+        model = libsafetensors.open_import(tmp_path / "m.npz", as_={pattern: "BF16"})
+        assert {name: model[name].dtype for name in model} == {"a": "U16", "b": "BF16"}
 
 
 def test_save_names_the_output(tmp_path):

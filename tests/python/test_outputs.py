@@ -1,4 +1,5 @@
 """What all functions that write take: dry_run, keep_mtime, in_place_unsafe; inputs as outputs."""
+import io
 import os
 import pathlib
 import platform
@@ -148,7 +149,9 @@ def test_keep_mtime_wants_files(models):
     for call in (lambda: st.split({"x": np.ones(3)}, models / "o", keep_mtime=True),
                  lambda: st.merge([{"x": np.ones(3)}], models / "o", keep_mtime=True),
                  lambda: st.select(st.open((models / "z.safetensors").read_bytes()), models / "o",
-                                   keep_mtime=True)):
+                                   keep_mtime=True),
+                 lambda: st.split(io.BytesIO((models / "z.safetensors").read_bytes()),
+                                  models / "o", keep_mtime=True)):
         with pytest.raises(ValueError, match="keep_mtime"):
             call()
         assert not (models / "o").exists()

@@ -3,12 +3,14 @@ import dataclasses
 import json
 import os
 import re
+import runpy
 import signal
 import stat
 import subprocess
 import sys
 import threading
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -211,6 +213,23 @@ def test_select_in_place(model, tmp_path):
     with pytest.raises(OSError, match="hard link"):
         st.select(model, keep="layers.1.*", in_place=True)
     assert st.select(model, keep="layers.1.*", in_place=True, force=True).tensors == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a journal names its file by inode")
+def test_dry_run_of_select_recovers_no_file(model):
+    journal = runpy.run_path(Path(__file__).parents[1] / "attack" / "run.py")["journal"]
+    whole = model.read_bytes()
+    head = whole[:8 + int.from_bytes(whole[:8], "little")]
+    torn = whole[:-1] + bytes([whole[-1] ^ 1])
+    model.write_bytes(torn)
+    left = model.with_name(".%s.sft-journal" % model.name)
+    left.write_bytes(journal(model.stat(), len(whole), head, head,
+                             [(len(whole) - 2, whole[-2:], bytes([whole[-2] ^ 1, torn[-1]]))]))
+    with pytest.raises(OSError) as caught:
+        st.select(model, drop="*.bias", in_place=True, dry_run=True)
+    assert caught.value.code == "edit_interrupted"
+    assert model.read_bytes() == torn and left.exists()
+    assert st.recover(model) == "new" and model.read_bytes() != torn
 
 
 def test_select_in_place_of_a_set(sharded, tmp_path):

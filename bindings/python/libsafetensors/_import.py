@@ -104,7 +104,7 @@ def _as(dtypes: Mapping[str, Any]) -> Any:
     if not isinstance(dtypes, Mapping):
         raise TypeError("as_: expected a mapping of names or patterns to dtypes, found %s"
                         % type(dtypes).__name__)
-    rows = [(pattern, dtype_name(dtype)) for pattern, dtype in dtypes.items()]
+    rows = [(pattern.replace("[^", "[!"), dtype_name(dtype)) for pattern, dtype in dtypes.items()]
 
     def find(name: str, dtype: str) -> str | None:
         return next((to for pattern, to in reversed(rows) if fnmatchcase(name, pattern)), None)

@@ -52,7 +52,8 @@ def row_bytes(row: tuple[Any, ...]) -> int:
 
 def _files_of(source: Any) -> list[str]:
     """Of a model, the index last. ValueError for what has no times."""
-    name = None if isinstance(source, Mapping) else os.fsdecode(source)
+    is_path = isinstance(source, (str, bytes, os.PathLike))
+    name = os.fsdecode(source) if is_path else None
     if isinstance(source, _core.File):
         files, index = list(source.paths), source._index()
     elif name is None or "://" in name:

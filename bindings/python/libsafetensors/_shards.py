@@ -327,7 +327,8 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
     is_kept, is_dropped = _matcher(keeps), _matcher(drops)
     if in_place:
         # Changes nothing: recovers from an interrupted edit, and refuses links as an edit does.
-        _core.edit(os.fsdecode(source), force=force, link=link, sync=sync)  # type: ignore[arg-type]
+        _core.edit(os.fsdecode(source), force=force, link=link, sync=sync,  # type: ignore[arg-type]
+                   dry_run=dry_run)
     with ExitStack() as stack:
         stack.enter_context(keep_times(keep_mtime and not dry_run, [source],
                                        source if output is None else output))  # type: ignore[arg-type]

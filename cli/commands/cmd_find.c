@@ -380,7 +380,9 @@ static void each_find(void *ctx, cli_model *model) {
         return;
     }
     const sft_node *root = sft_tree_root(model->tree);
-    if (!is_found(run, model, root) || model->err.code) return;
+    bool fits = is_found(run, model, root);
+    if (model->err.code) cli_fail_model(c, model);
+    if (!fits || model->err.code) return;
     find_found found = { .path = model->path, .name = sft_node_text(root, "model.name"),
                          .hits = run->hits, .hit_count = run->word.len ? run->hit_count : 0 };
     if (run->with) {

@@ -37,10 +37,19 @@ static bool url_byte(char c) {
     return (unsigned char)c > ' ' && c != 0x7F && !strchr("\"'<>\\`{}|^[]", c);
 }
 
+/* Punctuation of other scripts, which ends a URL: "，", "。", "）". */
+static bool wide_mark(sft_span text) {
+    static const char marks[][2] = { { '\xE3', '\x80' }, { '\xEF', '\xBC' }, { '\xE2', '\x80' } };
+    for (size_t i = 0; text.len > 2 && i < sizeof marks / sizeof *marks; i++)
+        if (memcmp(text.data, marks[i], 2) == 0) return true;
+    return false;
+}
+
 /* The URL that begins the text: up to what no URL holds, without punctuation at its end. */
 static sft_span url_at(sft_span text) {
     size_t len = 0, open = 0;
-    while (len < text.len && len < LINK_LENGTH_MOST && url_byte(text.data[len])) {
+    while (len < text.len && len < LINK_LENGTH_MOST && url_byte(text.data[len])
+           && !wide_mark(sfti_from(text, len))) {
         if (text.data[len] == '(') open++;
         if (text.data[len] == ')' && open-- == 0) break;
         len++;
@@ -56,7 +65,7 @@ static uint64_t leading_id(sft_span *text) {
         id = id * 10 + (uint64_t)(*text->data - '0');
         *text = sfti_from(*text, 1);
     }
-    return text->len == 0 || !sfti_word_byte(*text->data) ? id : 0;
+    return text->len == 0 || !sfti_word_byte(*text->data) || (*text->data & 0x80) ? id : 0;
 }
 
 /* Ids in a CivitAI path, after the host's slash. */

@@ -66,6 +66,10 @@ static bool quoted_words(sft_span *text) {
     return false;
 }
 
+/* "。", "；", "）", "！" */
+static const char *const wide_stops[] = { "\xE3\x80\x82", "\xEF\xBC\x9B", "\xEF\xBC\x89",
+                                          "\xEF\xBC\x81" };
+
 /* Up to the end of the line or sentence; empty where that is too far for words, so that the
  * search costs the same at each introduction. */
 static sft_span plain_words(sft_span text) {
@@ -73,7 +77,9 @@ static sft_span plain_words(sft_span text) {
     for (; end < text.len; end++) {
         char c = text.data[end];
         bool last = end + 1 == text.len || strchr(" \t\r\n", text.data[end + 1]) != NULL;
-        if (c == '\n' || c == '\r' || c == ';' || c == '<' || (c == '.' && last)) break;
+        if (c == '\n' || c == '\r' || c == ';' || c == '<' || (c == '.' && last)
+            || SFTI_ONE_OF(sfti_from(text, end), wide_stops, sfti_starts_with))
+            break;
         if (end > 2 * WORDS_MOST) return (sft_span){ text.data, 0 };
     }
     text.len = end;

@@ -260,7 +260,7 @@ static void compose(cli_civitai *site, cli_ask *ask, sft_span model) {
     sft_sink sink = sft_sink_memory(&text);
     sft_error err = SFT_ERROR_INIT;
     sfti_json_writer w;
-    sfti_json_write(&w, &sink, 0, NULL);
+    sfti_json_write(&w, &sink, 0, &err);
     sft_span own = { "", 0 }, key = { "model", 5 }, version = ask->version, value;
     cli_raw member;
     bool is_object = cli_raw_member(version, "model", &own) && *own.data == '{';
@@ -283,6 +283,7 @@ static void compose(cli_civitai *site, cli_ask *ask, sft_span model) {
     bool fits = !code && text.len <= VERSION_MOST;
     char *copy = fits ? keep_copy(site, (sft_span){ text.data, text.len }, &err) : NULL;
     if (copy) ask->answer = (sft_span){ copy, text.len };
+    else if (code || fits) cli_complain(site->c, site->url, &err);
     sft_buffer_free(&text);
 }
 

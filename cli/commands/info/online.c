@@ -34,6 +34,7 @@ void cli_online_begin(cli_online *online, cli_model *model) {
                           && model->set && sft_set_shard_count(model->set) == 1;
     if (model->found || !is_single_file) return;
     cli_lookup *lookup = sfti_arena_take(&model->arena, sizeof *lookup);
+    if (!lookup) sfti_fail_memory(&model->err, sizeof *lookup);
     if (!lookup) return;
     memset(lookup, 0, sizeof *lookup);
     lookup->ask.sha256 = lookup->ask.autov3 = (sft_span){ "", 0 };

@@ -394,7 +394,9 @@ static void order_civitai(sft_info *info) {
         if (sorted->version_id == 0) sorted->version_id = other->version_id;
         if (sorted->air.len == 0 && sorted->version_id == other->version_id)
             sorted->air = other->air;
-        if (sorted->published_at.len == 0) sorted->published_at = other->published_at;
+        bool date_fits = other->version_id == 0 || sorted->version_id == other->version_id;
+        if (sorted->published_at.len == 0 && date_fits)
+            sorted->published_at = other->published_at;
     }
 }
 

@@ -147,9 +147,22 @@ static bool backquoted_words(readme_words *words, sft_span text) {
     return words->group > before;
 }
 
+#define NO_WORD_MOST 120 /* bytes: more may name words and say that others are not needed */
+
 static bool no_word(sft_span text) {
-    return sfti_contains(text, "no trigger") || sfti_contains(text, "not need")
-        || sfti_contains(text, "no specific") || sfti_same_letters(text, "n/a")
+    static const char *const in[] = { "no trigger", "not need", "no specific" };
+    static const char *const in_short[] = {
+        "no need", "not require", "n't need", "n't require", "not necessary", "not applicable",
+        "without trigger", "without a trigger", "without any trigger", "have any trigger",
+        "none needed", "none required",
+    };
+    static const char *const whole[] = { "n/a", "no", "nothing", "\xE6\x97\xA0",
+                                         "\xE6\xB2\xA1\xE6\x9C\x89",
+                                         "\xE3\x81\xAA\xE3\x81\x97" };
+    while (text.len > 0 && strchr("*_.`", *text.data)) text = sfti_from(text, 1);
+    while (text.len > 0 && strchr("*_.`", text.data[text.len - 1])) text.len--;
+    return SFTI_ONE_OF(text, in, sfti_contains) || SFTI_ONE_OF(text, whole, sfti_same_letters)
+        || (text.len <= NO_WORD_MOST && SFTI_ONE_OF(text, in_short, sfti_contains))
         || sfti_is_placeholder(text);
 }
 

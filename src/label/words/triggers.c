@@ -169,6 +169,7 @@ static void list_tag(sfti_tags *tags, const sfti_tag_row *row) {
     bool changed = false;
     if (!buffer) return;
     sft_span text = without_chunks(row->text, buffer, &changed);
+    if (text.len == 0) return; /* "<lora:x:1>" */
     SFTI_PUSH(info, &info->tags, sfti_tag, .text = text, .count = row->total,
               .coverage = sfti_share(row->total, tags->images));
 }

@@ -446,6 +446,8 @@ static void ids(void **state) {
     begin(); /* what the best lacks, of those that mean the same version, or the same model */
     sfti_info_civitai(&info, 0, 22, sft_span_cstr("sidecar:y"), 90);
     sfti_info_civitai(&info, 5, 22, sft_span_cstr("sidecar:z"), 80)->air = sft_span_cstr("air");
+    sfti_info_civitai(&info, 5, 24, sft_span_cstr("sidecar:x"), /* another version's */
+                      70)->published_at = sft_span_cstr("2023-01-01");
     sfti_info_civitai(&info, 5, 0, sft_span_cstr("header:a"),
                       60)->published_at = sft_span_cstr("2024-05-01");
     sfti_info_civitai(&info, 6, 0, sft_span_cstr("header:b"),

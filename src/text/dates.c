@@ -18,6 +18,7 @@ static size_t iso_text(int64_t seconds, char out[SFTI_DATE_SIZE]) {
     unsigned month, day;
     if (rest < 0) days--, rest += 86400;
     sfti_date_of_days(days, &year, &month, &day);
+    if (year < 0 || year > 9999) return 0;
     return (size_t)snprintf(out, SFTI_DATE_SIZE, "%04d-%02u-%02uT%02d:%02d:%02dZ", (int)year, month,
                             day, (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60));
 }
@@ -50,10 +51,17 @@ static bool date_char(sft_span *text, const char *any_of) {
 typedef struct iso_parts { unsigned year, month, day, hour, minute, second; } iso_parts;
 
 static bool iso_day(sft_span *text, iso_parts *parts) {
-    return date_digits(text, 4, &parts->year) && date_char(text, "-/")
+    int64_t year;
+    unsigned month, day;
+    bool fine = date_digits(text, 4, &parts->year) && date_char(text, "-/")
         && date_digits(text, 2, &parts->month) && date_char(text, "-/")
         && date_digits(text, 2, &parts->day) && parts->month >= 1 && parts->month <= 12
         && parts->day >= 1 && parts->day <= 31;
+    if (!fine) return false;
+    /* the 31st of February is a day of March */
+    sfti_date_of_days(sfti_days_of_date(parts->year, parts->month, parts->day), &year, &month,
+                      &day);
+    return day == parts->day;
 }
 
 static bool iso_time(sft_span *text, iso_parts *parts) {

@@ -35,6 +35,8 @@ static bool skip_word(sft_span *text, const char *word) {
     return true;
 }
 
+static const char wide_colon[] = "\xEF\xBC\x9A"; /* "：" */
+
 /* After an introduction: ":", "=", "is", "are"; then the words begin. */
 static bool skip_verb(sft_span *text) {
     static const char *const verbs[] = { "is", "are" };
@@ -45,6 +47,8 @@ static bool skip_verb(sft_span *text) {
     if (text->len > 0 && (*text->data == ':' || *text->data == '=')) {
         verb = true;
         *text = skip_marks(*text, ":=");
+    } else if (sfti_skip(text, wide_colon)) {
+        verb = true;
     }
     *text = skip_marks(*text, " \t*_");
     return verb;
@@ -102,7 +106,9 @@ static size_t introduction(sft_span rest, sft_span *words) {
     for (size_t i = 0; i < SFTI_COUNT(introductions); i++) {
         size_t len = strlen(introductions[i]);
         if (!sfti_starts_with(rest, introductions[i])) continue;
-        if (rest.len > len && letter(rest.data[len])) continue;
+        if (rest.len > len && letter(rest.data[len])
+            && !sfti_starts_with(sfti_from(rest, len), wide_colon))
+            continue;
         *words = (sft_span){ rest.data + len, rest.len - len };
         return skip_verb(words) ? len : 0;
     }
@@ -125,7 +131,9 @@ bool sfti_next_introduced(sft_span text, size_t *at, sft_span *words) {
     for (size_t i = *at; i + 4 < text.len; i++) {
         sft_span rest = sfti_from(text, i);
         char c = (char)(*rest.data | 0x20);
-        if ((c != 't' && c != 'a' && c != 'u') || (i > 0 && letter(rest.data[-1]))) continue;
+        if ((c != 't' && c != 'a' && c != 'u')
+            || (i > 0 && letter(rest.data[-1]) && (unsigned char)rest.data[-1] < 0x80))
+            continue;
         if (c == 'u') {
             *words = used_to_trigger(rest);
         } else {

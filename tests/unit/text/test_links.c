@@ -156,6 +156,7 @@ static void introduced_words(void **state) {
         { "trigger: \"fox", "\"fox" }, { "trigger: fox; snow", "fox" }, { "trigger: fox<br>",
           "fox" },
         { "trigger: fox\rsnow", "fox" }, { "trigger: v1.5 fox.", "v1.5 fox" },
+        { "\xE8\xAF\x8Dtrigger word\xEF\xBC\x9A fox\xE3\x80\x82", "fox" },
         { "trigger: fox\xE3\x80\x82Use", "fox" }, { "(trigger: fox\xEF\xBC\x89", "fox" },
         { "trigger: fox. Use", "fox" }, { "trigger: ' , *`fox`*_", "' , *`fox" },
         { "trigger are **fox**", "fox" }, { "trigger:", NULL }, { "trigger: *`", NULL },

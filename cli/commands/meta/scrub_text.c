@@ -141,7 +141,8 @@ static bool is_near_host(const scrub_look *l, size_t i) {
     static const char *const ends[] = { ".local", ".lan", ".internal", ".home", ".localdomain" };
     size_t at = i, letters = 0, dots = 0;
     while (is_scrub_word(look_at(l, at)) || look_at(l, at) == '.') {
-        letters += is_scrub_letter(look_at(l, at));
+        if (l->len - at > 2 && is_behind_mark(l, at + 3)) break; /* "，" and the like */
+        letters += is_scrub_letter(look_at(l, at)) || (look_at(l, at) & 0x80);
         dots += look_at(l, at) == '.';
         at++;
     }

@@ -37,7 +37,7 @@ harmless={
  'ss_training_started_at':'1690000000.123456','ss_resolution':'(512, 512)','modelspec.date':'2023-07-16T18:13:38Z','ss_lr_scheduler':'cosine_with_restarts',
  'modelspec.resolution':'1024x1024','modelspec.architecture':'stable-diffusion-xl-v1-base/lora','quantization_config':json.dumps({"quant_method":"fp8","modules":["a"]}),
  'config':json.dumps({"transformer":{"num_layers":28,"attention_head_dim":128}}),'t':'LoRA@1690000000.12','ss_network_module':'networks.lora',
- 'covers':json.dumps([base64.b64encode(b'\xff\xd8\xff\xe0\0\x10JFIF'+bytes(60)).decode()]),'face':'( /\u30fb\u03c9\u30fb/\uff09',
+ 'covers':json.dumps([base64.b64encode(b'\xff\xd8\xff\xe0\0\x10JFIF'+bytes(60)).decode()]),'idn':'http://\u4f8b\u5b50.\u4e2d\u56fd/a','face':'( /\u30fb\u03c9\u30fb/\uff09',
  'img':'data:image/png;base64,'+base64.b64encode(clean).decode(),'model':'runwayml/stable-diffusion-v1-5','ss_training_comment':'trigger: ohwx, use at 0.8',
  'tags':'a:b, c/d, (masterpiece:1.2), [x:y:0.5], 1/2','ip':'version 1.2.3.4','lora_adapter_metadata':json.dumps({"r":8,"target_modules":["to_q"],"base_model_name_or_path":None}),
  'ss_clip':'\\(parenthesised\\)','emoji':'日本語/テスト',

@@ -6,7 +6,8 @@
 static bool path_start(sft_span text, size_t at, bool sure) {
     char before = at > 0 ? text.data[at - 1] : ' ';
     if (at > 1 && text.data[at - 2] == '\\' && strchr("nrt", before)) return true;
-    if (sure && (before & 0x80 || (at > 5 && memcmp(text.data + at - 6, "\\u", 2) == 0)))
+    if (sure && (before & 0x80 || strchr(")]}*!?&#+^", before)
+                 || (at > 5 && memcmp(text.data + at - 6, "\\u", 2) == 0)))
         return true;
     return before == '\0' || !!strchr(" \t\r\n\"'=,;([{<>|`", before);
 }

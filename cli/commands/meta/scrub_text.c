@@ -91,10 +91,11 @@ static bool is_path(const scrub_look *l, size_t i) {
     if (is_drive(l, i)) return true;
     char before = i > 0 ? l->text[i - 1] : '\0';
     bool other = before & 0x80;
-    if (before && !other && !strchr(" \t\r\n\"'`=:,;([{<>|@", before))
-        return false; /* no new word */
+    bool begins = !before || other || strchr(" \t\r\n\"'`=:,;([{<>|@", before);
+    if (!begins && !strchr(")]}*!?&#+^", before)) return false; /* no new word */
     for (size_t r = 0; r < sizeof path_roots / sizeof *path_roots; r++)
         if (look_has(l, i, path_roots[r])) return true;
+    if (!begins) return false;
     if (look_at(l, i) == '\\') return is_share(l, i);
     return look_at(l, i) == '/' && (!other || is_behind_mark(l, i)) && is_rooted(l, i);
 }

@@ -20,7 +20,7 @@ private={
  # as JSON spells them: "x\n/home", "\u5728/home", JSON in JSON, "\/"; other scripts; full stops
  'j1':json.dumps({'a':'x\n/home/john'}),'j2':json.dumps({'a':'x\nC:/x'}),'j3':json.dumps({'a':'\uff1a/data/x'}),
  'j4':json.dumps({'a':json.dumps('x\nhf_ABCDEFGHIJKLMNOPQRSTUVWXYZabcd')}),'j5':'{"a":"\\/home\\/john"}','j6':'https://a.co/x?y=1\\u0026token=abc',
- 'o1':'\uff1a /\u6570\u636e/\u5f20\u4e09','o2':'\u5f20\u4e09@qq.com','o3':'http://nas.local\u3002','o4':'http://localhost.','x'*130+'_api_key':'x',
+ 'o1':'\uff1a /\u6570\u636e/\u5f20\u4e09','o2':'\u5f20\u4e09@qq.com','o3':'http://nas.local\u3002','o4':'http://localhost.','o5':'**/home/john**','x'*130+'_api_key':'x',
  # pictures that are no data: URL from their first byte, in lines, and SVG
  'i1':json.dumps([base64.b64encode(png+bytes(9)).decode()]),'i2':json.dumps({'a':'data:image/png;base64,'+base64.encodebytes(bytes(99)+png).decode()}),
  'i3':'data:image/svg+xml,<svg a="/home/john/x">','i4':'data:image/svg+xml;base64,'+base64.b64encode(b'<svg a="/home/john/x">').decode(),
@@ -40,7 +40,7 @@ harmless={
  'covers':json.dumps([base64.b64encode(b'\xff\xd8\xff\xe0\0\x10JFIF'+bytes(60)).decode()]),'idn':'http://\u4f8b\u5b50.\u4e2d\u56fd/a','face':'( /\u30fb\u03c9\u30fb/\uff09',
  'img':'data:image/png;base64,'+base64.b64encode(clean).decode(),'model':'runwayml/stable-diffusion-v1-5','ss_training_comment':'trigger: ohwx, use at 0.8',
  'tags':'a:b, c/d, (masterpiece:1.2), [x:y:0.5], 1/2','ip':'version 1.2.3.4','lora_adapter_metadata':json.dumps({"r":8,"target_modules":["to_q"],"base_model_name_or_path":None}),
- 'ss_clip':'\\(parenthesised\\)','emoji':'日本語/テスト',
+ 'ss_clip':'\\(parenthesised\\)','emoji':'日本語/テスト (a)/b/c',
 }
 counts = {"ss_tag_frequency": json.dumps({"10_john": {"ohwx woman": 10, "smile": 3}, "5_jane": {"dog": 1}}),
           "ss_dataset_dirs": json.dumps({"10_john": {"n_repeats": 10, "img_count": 3}}),

@@ -405,6 +405,7 @@ static void private_paths(void **state) {
         { "\xEF\xBC\x9A/home/ann", true, true }, { "\xE5\x9C\xA8" "C:/Users/ann", true, true },
         { "\"\\uff1a/home/ann", true, true }, { "\"a\\n/data/x", true, false },
         { "a\\nC:\\\\Users\\\\ann", true, true }, { "caf\xC3\xA9/data/x", false, false },
+        { "**/home/ann**", true, true }, { "(a)/data/x", false, false },
         { "n/data/x", false, false }, { "xabcde/home/ann", false, false },
     };
     (void)state;

@@ -35,13 +35,15 @@ static void tell(trash_run *run, const cli_unit *unit) {
 }
 
 /* Whether it is a file that was named and is no model: it goes alone. One that an edit left in two
- * states does not, nor one of which nothing is known, as it could not be read. */
+ * states does not, nor one of which nothing is known, as it could not be read, nor a part of a
+ * model whose first part is there. */
 static bool is_broken(const trash_run *run, const cli_model *model) {
     sft_code code = model->err.code;
     os_info info;
     return code && !model->err.os_errno && code != SFT_OUT_OF_MEMORY && code != SFT_CANCELLED
         && code != SFT_EDIT_INTERRUPTED && code != SFT_EDIT_BUSY && run->where.count == 0
         && model->input->kind == CLI_FILE && !model->input->is_found
+        && !cli_is_later_part(model->path, &run->c->open)
         && !sfti_os_info_path(model->path, true, &info) && info.kind == OS_FILE;
 }
 

@@ -2,6 +2,7 @@
  * model's own name. Tests: tests/cli/mv. */
 #include "support/companions.h"
 
+#include "base/foreign.h"
 #include "os/os.h"
 #include "os/path.h"
 #include "support/files.h"
@@ -14,8 +15,9 @@
 
 #define INDEX_MOST ((uint64_t)64 << 20)
 
-const char *const cli_model_ends[] = { ".safetensors.index.json", ".safetensors", ".sft", ".ckpt",
-                                       ".pt", ".pth", ".bin", ".gguf", ".onnx", NULL };
+const char *const cli_model_ends[] = { ".safetensors.index.json", ".bin.index.json", ".safetensors",
+                                       ".sft", ".ckpt", ".pt", ".pth", ".bin", ".gguf", ".onnx",
+                                       NULL };
 
 static sft_span stem_of_name(sft_span name) {
     for (size_t i = 0; cli_model_ends[i]; i++) {
@@ -63,28 +65,49 @@ static bool put_beside(sfti_arena *arena, cli_unit *unit, const sft_node *root,
     return true;
 }
 
-/* The other files of a GGUF model in several, which were read with it: its path is the first's. A
- * whole model may be called like a part. */
+/* The other files of a model in another format, which were read with it: parts of GGUF, shards of
+ * PyTorch. One that ONNX names may be another model's, too, unless it is called like the model. */
 static bool put_parts(const cli_model *model, sfti_arena *arena, cli_unit *unit) {
-    uint64_t first, of;
-    sft_span base, path = sft_span_cstr(unit->path);
-    char digits[24];
-    if (!model->import || !cli_ends_with(path, ".gguf")
-        || !cli_shard_of(unit->path, &first, &of, &base)
-        || sft_import_shard_count(model->import) != of)
+    const sfti_foreign *import = (const void *)model->import;
+    sft_span name = cli_name_of(unit->path);
+    size_t folder = sfti_folder_len(unit->path);
+    size_t count = import ? import->files(model->import, NULL) : 0;
+    os_info info;
+    if (count == 0 || sfti_os_info_path(unit->path, true, &info) || info.kind != OS_FILE)
         return true;
-    for (uint64_t n = 2; n <= of; n++) {
-        char *part = sfti_arena_copy(arena, path.data, path.len);
-        if (!part) return false;
-        snprintf(digits, sizeof digits, "%05" PRIu64, n);
-        memcpy(part + base.len + 1, digits, 5);
-        if (!put(arena, unit, (sft_span){ part, path.len }, true)) return false;
+    bool onnx = sft_import_format_of(model->import) == SFT_IMPORT_ONNX;
+    sft_span *files = sfti_arena_array(arena, count, sizeof *files);
+    if (!files) return false;
+    (void)import->files(model->import, files);
+    for (size_t i = 0; i < count; i++) {
+        sft_span file = files[i];
+        while (file.len > 2 && memcmp(file.data, "./", 2) == 0) file.data += 2, file.len -= 2;
+        size_t before = unit->count;
+        char *path = sfti_arena_join(arena, (sft_span){ unit->path, folder }, file);
+        if (!path || !put(arena, unit, sft_span_cstr(path), true)) return false;
+        bool own = !onnx || (file.len > name.len && memcmp(file.data, name.data, name.len) == 0);
+        if (unit->count > before) unit->items[before].is_shared = !own;
     }
     return true;
 }
 
+/* The index of PyTorch's that lies beside one of its shards; empty: there is none, or no memory. */
+static sft_span torch_index(const char *path, sfti_arena *arena, bool *fine) {
+    static const sft_span end = { ".bin.index.json", 15 };
+    sft_span base;
+    uint64_t n, of;
+    os_info info;
+    if (!cli_ends_with(sft_span_cstr(path), ".bin") || !cli_shard_of(path, &n, &of, &base))
+        return (sft_span){ "", 0 };
+    char *index = sfti_arena_join(arena, base, end);
+    *fine = index != NULL;
+    bool there = index && sfti_os_info_path(index, true, &info) == 0;
+    return there ? sft_span_cstr(index) : (sft_span){ "", 0 };
+}
+
 bool cli_unit_of(const cli_model *model, sfti_arena *arena, cli_unit *out) {
     const sft_node *root = sft_tree_root(model->tree);
+    bool fine = true;
     *out = (cli_unit){ .path = sfti_arena_copy(arena, model->path, strlen(model->path)) };
     if (!out->path) return false;
     if (model->is_pipeline || model->is_dataset) {
@@ -95,7 +118,9 @@ bool cli_unit_of(const cli_model *model, sfti_arena *arena, cli_unit *out) {
     sft_span index = sft_node_text(root, "set.index");
     out->index = (sft_span){ sfti_arena_copy(arena, index.data ? index.data : "", index.len),
                              index.len };
-    if (!out->index.data || !put(arena, out, sft_span_cstr(model->input->path), true)) return false;
+    if (model->import && index.len == 0) out->index = torch_index(out->path, arena, &fine);
+    if (!fine || !out->index.data || !put(arena, out, sft_span_cstr(model->input->path), true))
+        return false;
     for (size_t i = 0; model->inputs && i < model->count; i++)
         if (!put(arena, out, sft_span_cstr(model->inputs[i]->path), true)) return false;
     for (size_t i = 0; model->set && !model->import && i < sft_set_shard_count(model->set); i++) {

@@ -7,7 +7,8 @@
 typedef struct cli_companion {
     const char *path;
     bool is_model;  /* one of its own files; the others lie beside it */
-    bool is_shared; /* a shard that another index names, too: cli_unit_find_shared */
+    bool is_shared; /* a shard that another index names, too: cli_unit_find_shared; or a file that
+                       another ONNX model may name */
 } cli_companion;
 
 typedef struct cli_unit {

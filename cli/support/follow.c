@@ -70,16 +70,21 @@ bool cli_follow(cli *c, sfti_arena *arena, sft_span stem, const cli_move *model,
                 const cli_moves *moves, cli_move *move) {
     follow f = { stem, model, moves, arena, false };
     sft_buffer bytes;
-    sft_error ignored = SFT_ERROR_INIT;
+    sft_error err = SFT_ERROR_INIT, why = SFT_ERROR_INIT;
     sfti_json json;
     size_t cap = 0;
     bool fine = true;
     if (!cli_ends_with(sft_span_cstr(move->from), ".json")
         || cli_is_one_name(model->from, model->to)) /* the old path leads there */
         return true;
-    sft_code code = cli_read_file(c, move->from, CLI_MOVE_TEXT_MOST, &bytes, &ignored);
+    sft_code code = cli_read_file(c, move->from, CLI_MOVE_TEXT_MOST, &bytes, &why);
     sft_span text = { code ? "" : bytes.data, code ? 0 : bytes.len };
     size_t mark = text.len > 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    if (code && code != SFT_OUT_OF_MEMORY) {
+        (void)sfti_fail(&err, code, "moves unread, with the old paths if it has any: %s",
+                        why.message);
+        cli_warn(c, move->from, &err);
+    }
     if (text.len == mark || sfti_utf8_check(text.data, text.len) != text.len) {
         sft_buffer_free(&bytes);
         return code != SFT_OUT_OF_MEMORY;

@@ -83,7 +83,9 @@ bool cli_is_other_model(const char *path, const sft_open_options *open) {
     return !code || (code != SFT_FOREIGN_KIND && !cli_ends_with(name, ".pkl"));
 }
 
-bool cli_is_later_part(const char *path, const sft_files *files) {
+bool cli_is_later_part(const char *path, const sft_open_options *open) {
+    sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
+    sft_import *import = NULL;
     char first[4096];
     const char *of = NULL;
     os_info info;
@@ -94,5 +96,12 @@ bool cli_is_later_part(const char *path, const sft_files *files) {
     if (!of || of - path < 5 || memcmp(of - 5, "00001", 5) == 0) return false;
     memcpy(first, path, len + 1);
     memcpy(first + (of - path) - 5, "00001", 5);
-    return sfti_files_claim(files, path, NULL) || sfti_os_info_path(first, true, &info) == 0;
+    if (sfti_files_claim(open->files, path, NULL)) return true;
+    if (sfti_os_info_path(first, true, &info)) return false;
+    if (sfti_os_info_path(path, true, &info) || info.kind != OS_FILE) return true;
+    options.alloc = open->alloc;
+    options.skip = true;
+    sft_code code = sft_import_open(path, &options, &import, NULL); /* a part fails */
+    sft_import_close(import);
+    return code && code != SFT_OUT_OF_MEMORY;
 }

@@ -130,7 +130,7 @@ static int visit_other(walk *w, const char *name, os_kind kind) {
     if (!path) return ENOMEM;
     bool remote = sfti_files_claim(w->files, path, NULL);
     if (!remote) kind = kind_behind(path, name, kind);
-    if (cli_is_later_part(path, w->files)) return 0;
+    if (cli_is_later_part(path, w->open)) return 0;
     bool lost = kind != OS_FILE && kind != OS_DIR && w->others == CLI_AND_OTHERS
              && cli_is_model_name(text);
     if (!remote && !lost && (kind != OS_FILE || !is_other(w, path))) {

@@ -20,8 +20,9 @@ size_t cli_other_format(sft_span name);
 bool cli_is_other_model(const char *path, const sft_open_options *open);
 /* Whether the name is one that only models have. */
 bool cli_is_model_name(sft_span name);
-/* A part of a GGUF model after the first, which stands for all where it is there. */
-bool cli_is_later_part(const char *path, const sft_files *files);
+/* A part of a GGUF model after the first, which stands for all where it is there; by its name and,
+ * of a local one, by its contents: a whole model may be called so. */
+bool cli_is_later_part(const char *path, const sft_open_options *open);
 
 /* ── Inputs ── */
 

@@ -132,8 +132,9 @@ static sft_code import_new(const sft_import_options *options, sft_import **out, 
     sft_allocator alloc = sfti_allocator(own.alloc);
     sft_import *im = sfti_take(&alloc, sizeof *im);
     if (!im) return sfti_fail_memory(err, sizeof *im);
-    *im = (sft_import){ .foreign = { sft_import_json }, .describe = sft_import_format_describe,
-                        .budget = { .own = alloc }, .options = own, .err = err, .shards = 1 };
+    *im = (sft_import){ .foreign = { sft_import_json, sfti_import_files },
+                        .describe = sft_import_format_describe, .budget = { .own = alloc },
+                        .options = own, .err = err, .shards = 1 };
     im->alloc = im->arena.alloc = (sft_allocator){ budget_resize, &im->budget };
     *out = im;
     return SFT_OK;

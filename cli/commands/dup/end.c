@@ -1,6 +1,7 @@
 /* dup --remove, --link, --reflink: one of each group stays. Tests: tests/cli/dup. */
 #include "commands/dup/dup.h"
 
+#include "base/foreign.h"
 #include "commands/note/note.h"
 #include "os/io.h"
 #include "os/path.h"
@@ -76,12 +77,15 @@ static bool look_at(cli *c, const dup_path *from, sfti_arena *arena, dup_one *on
     model.tree = told.tree;
     bool fine = told.tree ? cli_unit_of(&model, arena, &one->unit)
                           : cli_unit_of_file(path, arena, &one->unit);
-    /* Equal first parts of GGUF models tell nothing of the others; whole ones may be called so. */
+    /* An equal file tells nothing of the model's others. A whole GGUF may be called like a part. */
     how.alloc = &c->alloc;
     how.skip = true;
-    bool part = cli_ends_with(sft_span_cstr(path), ".gguf") && cli_shard_of(path, &n, &of, &base)
-             && of > 1 && (sft_import_open(path, &how, &import, NULL)
-                           || sft_import_shard_count(import) > 1);
+    bool is_import = !told.tree && one->info.kind == OS_FILE
+                  && !sft_import_open(path, &how, &import, NULL);
+    bool part = cli_shard_of(path, &n, &of, &base) && of > 1
+             && !(is_import && cli_ends_with(sft_span_cstr(path), ".gguf"));
+    part |= cli_ends_with(sft_span_cstr(path), ".index.json")
+         || (is_import && ((const sfti_foreign *)(const void *)import)->files(import, NULL) > 0);
     sft_import_close(import);
     one->usable = fine && one->info.kind == OS_FILE && one->unit.index.len == 0 && !part;
     cli_told_close(&told);

@@ -11,6 +11,9 @@ typedef struct sfti_foreign {
     /* sft_import_json. */
     sft_code (*report)(const struct sft_import *import, const char *path, sft_sink *sink,
                        sft_error *err);
+    /* How many files were opened beside its own, and their names from its folder on; names may be
+     * NULL. */
+    size_t (*files)(const struct sft_import *import, sft_span *names);
 } sfti_foreign;
 
 #endif

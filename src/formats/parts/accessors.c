@@ -31,6 +31,14 @@ size_t sft_import_shard_count(const sft_import *import) {
     return import->shards;
 }
 
+size_t sfti_import_files(const sft_import *im, sft_span *names) {
+    size_t count = 0, i = 0;
+    for (const sfti_held *held = im->files; held; held = held->next_file) count++;
+    for (const sfti_held *held = im->files; names && held; held = held->next_file)
+        names[count - ++i] = held->name;
+    return count;
+}
+
 size_t sft_import_metadata_count(const sft_import *import) {
     return import->metadata.count;
 }

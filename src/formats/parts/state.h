@@ -234,6 +234,8 @@ sft_code sfti_import_path(sfti_import *im, const char *path, const char *beneath
                           sft_source *out);
 /* Permission bits common to all files that were opened (sft_source_mode). */
 uint32_t sfti_import_mode(const sft_import *im);
+/* sfti_foreign.files. */
+size_t sfti_import_files(const sft_import *im, sft_span *names);
 /* These files will be opened next (sfti_import_file). */
 void sfti_import_announce(sfti_import *im, const sft_span *names, size_t count);
 

@@ -19,11 +19,17 @@ const char *const cli_model_ends[] = { ".safetensors.index.json", ".bin.index.js
                                        ".sft", ".ckpt", ".pt", ".pth", ".bin", ".gguf", ".onnx",
                                        NULL };
 
-static sft_span stem_of_name(sft_span name) {
+sft_span cli_stem_of(sft_span name) {
+    static const char index[] = ".safetensors.index.";
     for (size_t i = 0; cli_model_ends[i]; i++) {
         size_t len = strlen(cli_model_ends[i]);
         if (cli_ends_with(name, cli_model_ends[i])) return (sft_span){ name.data, name.len - len };
     }
+    for (size_t i = 0; cli_ends_with(name, ".json") && i + sizeof index - 1 < name.len; i++)
+        if (memcmp(name.data + i, index, sizeof index - 1) == 0)
+            return (sft_span){ name.data, i };
+    for (size_t i = name.len; i > 1; i--)
+        if (name.data[i - 1] == '.') return (sft_span){ name.data, i - 1 };
     return name;
 }
 
@@ -114,7 +120,7 @@ bool cli_unit_of(const cli_model *model, sfti_arena *arena, cli_unit *out) {
         out->is_folder = true;
         return put(arena, out, sft_span_cstr(out->path), true);
     }
-    out->stem = stem_of_name(cli_name_of(out->path));
+    out->stem = cli_stem_of(cli_name_of(out->path));
     sft_span index = sft_node_text(root, "set.index");
     out->index = (sft_span){ sfti_arena_copy(arena, index.data ? index.data : "", index.len),
                              index.len };
@@ -134,7 +140,7 @@ bool cli_unit_of(const cli_model *model, sfti_arena *arena, cli_unit *out) {
 bool cli_unit_of_file(const char *path, sfti_arena *arena, cli_unit *out) {
     *out = (cli_unit){ .path = sfti_arena_copy(arena, path, strlen(path)) };
     if (!out->path) return false;
-    out->stem = stem_of_name(cli_name_of(out->path));
+    out->stem = cli_stem_of(cli_name_of(out->path));
     return put(arena, out, sft_span_cstr(out->path), true);
 }
 

@@ -23,6 +23,9 @@ typedef struct cli_unit {
 /* How names of models' files end; NULL ends it. */
 extern const char *const cli_model_ends[];
 
+/* What names of files beside a model of that name begin with, as info reads them. */
+sft_span cli_stem_of(sft_span name);
+
 /* The companions of a model whose tree is there. Everything is copied into the arena. False when
  * out of memory. Links are among the files as they are. */
 bool cli_unit_of(const cli_model *model, sfti_arena *arena, cli_unit *out);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "os/io.h"
+#include "support/companions.h"
 #include "support/files.h"
 #include "support/models.h"
 #include "support/output.h"
@@ -23,8 +24,8 @@
 char *cli_path_beside(const cli_model *model, sfti_arena *arena, const char *suffix) {
     sft_span path = sft_span_cstr(model->path);
     size_t more = strlen(suffix);
-    if (cli_ends_with(path, ".safetensors")) path.len -= 12;
-    else if (cli_ends_with(path, ".sft")) path.len -= 4;
+    sft_span name = cli_name_of(model->path);
+    if (!model->is_pipeline && !model->is_dataset) path.len -= name.len - cli_stem_of(name).len;
     char *out = sfti_arena_take(arena, path.len + more + 1);
     if (!out) return NULL;
     memcpy(out, path.data, path.len);

@@ -4,6 +4,7 @@
 
 #include "os/os.h"
 #include "os/path.h"
+#include "support/companions.h"
 #include "support/files.h"
 #include "support/models.h"
 #include "support/words.h"
@@ -98,10 +99,7 @@ static bool has_old(const cli_saving *saving, const char *key) {
 }
 
 static sft_span stem_of(const cli_saving *saving) {
-    sft_span name = cli_name_of(saving->model->path);
-    if (cli_ends_with(name, ".safetensors")) name.len -= 12;
-    else if (cli_ends_with(name, ".sft")) name.len -= 4;
-    return name;
+    return cli_stem_of(cli_name_of(saving->model->path));
 }
 
 /* The path from the root, links to the folder resolved; as given where that cannot be. */

@@ -444,6 +444,11 @@ static sft_code read_target(mv_run *run, char **operands, size_t count, sft_erro
                                    "\"%s\"", last);
         name.len -= strlen(ends[i]);
     }
+    sft_span model = cli_name_of(operands[0]), stem = cli_stem_of(model);
+    const char *end = stem.data + stem.len; /* of any other format */
+    bool is_file = !sfti_os_info_path(operands[0], true, &info) && info.kind == OS_FILE;
+    if (!run->into && is_file && name.len == len && *end && cli_ends_with(name, end))
+        name.len -= strlen(end);
     if (run->into) name = sfti_path_trimmed(name);
     char *path = sfti_arena_copy(&run->plan.arena, name.data, name.len);
     run->target = !path ? NULL : run->into ? absolute_new(&run->plan.arena, path, &error)

@@ -2,6 +2,7 @@
 #include "commands/info/list.h"
 
 #include "base/order.h"
+#include "base/utf8.h"
 #include "commands/info/label.h"
 #include "os/path.h"
 #include "support/files.h"
@@ -69,7 +70,9 @@ static void fill_cells(cli_list *list, cli_row *row, const cli_model *model,
     for (const sft_node *one = cli_first(root, "trigger_words"); one; one = one->next) {
         sft_span text = sft_node_text(one, "text");
         size_t gap = used ? 2 : 0;
-        if (used + gap + text.len > CELL_BYTES) break;
+        bool whole = used + gap + text.len <= CELL_BYTES;
+        if (!whole && used > 0) break;
+        if (!whole) text.len = sfti_utf8_cut(text, CELL_BYTES); /* a whole prompt */
         memcpy(cell + used, ", ", gap);
         if (text.len) memcpy(cell + used + gap, text.data, text.len);
         used += gap + text.len;

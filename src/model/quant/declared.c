@@ -179,10 +179,10 @@ static bool marks_layer(sft_span name) {
 }
 
 /* Each member of "layers" of the metadata's value: the bytes of the member, the name and the
- * value. False at the end, or when it is no such JSON, which json->type tells. */
+ * value. False at the end, or when it is no such JSON, which json->type tells; or memory is out. */
 typedef struct layer_walk {
     sfti_json json;
-    bool inside;
+    bool inside, starved;
     size_t open, close; /* what stands between the braces of "layers" */
     size_t begin, end;
     sft_span name, value;
@@ -199,7 +199,8 @@ static bool next_layer(layer_walk *walk, sfti_arena *arena) {
         if (json->type != SFTI_JSON_KEY) continue;
         walk->begin = json->start;
         walk->name = sfti_json_string(json, arena);
-        if (!walk->name.data) return false;
+        walk->starved = !walk->name.data;
+        if (walk->starved) return false;
         bool layers = !walk->inside && sft_span_equal(walk->name, sft_span_cstr("layers"));
         sfti_json_type type = sfti_json_next(json);
         if (layers && (walk->open || type != SFTI_JSON_OBJECT)) return false;
@@ -256,6 +257,7 @@ static sft_code read_layers(sfti_declared *d, const sft_set *set, sft_span value
         layer->told = true;
         layer->format = format;
     }
+    if (walk.starved) return sfti_fail_memory(err, value.len);
     if ((walk.json.type == SFTI_JSON_END && walk.open) || !values) return SFT_OK;
     return sfti_fail(err, SFT_CAST_DTYPE,
                      "expected layers in JSON in the metadata's " SFTI_DECLARED_KEY
@@ -301,6 +303,7 @@ sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *fi
             layer_walk walk = { .inside = false };
             sfti_json_begin(&walk.json, value.data, value.len);
             while (next_layer(&walk, arena)) most++;
+            if (walk.starved) return sfti_fail_memory(err, value.len);
         }
     out->layers = sfti_arena_array(arena, (uint64_t)most + 1, sizeof *out->layers);
     if (!out->layers || !sfti_names_draw(&out->names, most, name_of_layer, out, arena))
@@ -355,7 +358,7 @@ bool sfti_declared_rest(const sfti_declared *declared, const sft_set *set, sft_s
         memcpy(text + used, value.data + walk.begin, walk.end - walk.begin);
         used += walk.end - walk.begin;
     }
-    if (taken == 0) return true;
+    if (walk.starved || taken == 0) return !walk.starved;
     if (used > 0) memcpy(text + used, value.data + walk.close, value.len - walk.close);
     *out = (sft_span){ text, used > 0 ? used + value.len - walk.close : 0 };
     return true;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "quant_case.h"
+#include "unit/make_file.h"
 #include "unit/temp_dir.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
@@ -439,10 +440,94 @@ static void reads_files_beside(void **unused) {
     assert_int_equal(failed, 0);
 }
 
+/* ── Memory ── */
+
+/* One allocation fails; those after it do not. */
+typedef struct one_failure {
+    size_t left;
+    bool failed;
+} one_failure;
+
+static void *fail_once(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+    one_failure *f = ctx;
+    (void)old_size;
+    if (new_size == 0) {
+        free(ptr);
+        return NULL;
+    }
+    if (f->left-- > 0) return realloc(ptr, new_size);
+    f->left = SIZE_MAX;
+    f->failed = true;
+    return NULL;
+}
+
+static bool is_of_a(void *ctx, const sft_tensor *tensor) {
+    (void)ctx;
+    return *tensor->name.data == 'a';
+}
+
+#define LONG_NAME 8000 /* characters, for which an arena takes a piece from the allocator */
+
+/* What is left of a declaration whose names are spelled with escapes, or out of memory. */
+static void keeps_declarations_whole(void **unused) {
+    static const char before[] =
+        "{\"__metadata__\":{\"_quantization_metadata\":\"{\\\"layers\\\":{"
+        "\\\"\\\\u0061\\\":\\\"float8_e4m3fn\\\",\\\"";
+    static const char after[] =
+        "\\\":\\\"float8_e4m3fn\\\",\\\"b\\\":\\\"float8_e4m3fn\\\"}}\"},"
+        "\"a.weight\":{\"dtype\":\"F8_E4M3\",\"shape\":[1,4],\"data_offsets\":[0,4]},"
+        "\"a.weight_scale\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[4,8]},"
+        "\"b.weight\":{\"dtype\":\"F8_E4M3\",\"shape\":[1,4],\"data_offsets\":[8,12]},"
+        "\"b.weight_scale\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[12,16]}}";
+    static const float values[4] = { 0, 2, 0, 2 };
+    static char header[sizeof before + 7 * LONG_NAME + sizeof after];
+    strcpy(header, before);
+    for (size_t i = 0; i < LONG_NAME; i++)
+        strcpy(header + sizeof before - 1 + 7 * i, "\\\\u0063");
+    strcat(header, after);
+    test_file file = make_file(header, values, sizeof values);
+    sft_file *opened;
+    sft_set *set;
+    sft_buffer whole = { .len = 0 };
+    size_t failures = 0;
+    (void)unused;
+    assert_int_equal(sft_open_memory(file.bytes, file.len, NULL, &opened, NULL), SFT_OK);
+    assert_int_equal(sft_set_from_file(opened, NULL, &set, NULL), SFT_OK);
+    for (size_t n = SIZE_MAX;; n = n == SIZE_MAX ? 0 : n + 1) { /* first without a failure */
+        one_failure f = { n, false };
+        sft_allocator alloc = { fail_once, &f };
+        sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
+        sft_conversion *conversion = NULL;
+        sft_buffer out = { .len = 0 };
+        options.dequantize = true;
+        options.match = is_of_a;
+        options.alloc = &alloc;
+        sft_code code = sft_conversion_new(set, SFT_F32, &options, &conversion, NULL);
+        if (!code) code = sft_conversion_save(conversion, sft_sink_memory(&out), NULL, NULL);
+        sft_conversion_free(conversion);
+        if (n == SIZE_MAX) {
+            whole = out;
+            assert_int_equal(code, SFT_OK);
+            continue;
+        }
+        bool same = out.len == whole.len && memcmp(out.data, whole.data, whole.len) == 0;
+        if (!(code ? code == SFT_OUT_OF_MEMORY : same)) print_error("allocation %zu\n", n);
+        assert_true(code ? code == SFT_OUT_OF_MEMORY : same);
+        sft_buffer_free(&out);
+        failures += f.failed;
+        if (!f.failed) break;
+    }
+    assert_true(failures > 10);
+    sft_buffer_free(&whole);
+    sft_set_close(set);
+    free_file(&file);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_configurations), cmocka_unit_test(reads_mlx),
         cmocka_unit_test(reads_torchao), cmocka_unit_test(reads_comfy),
+        cmocka_unit_test(keeps_declarations_whole),
         cmocka_unit_test_setup_teardown(reads_files_beside, temp_dir_make, temp_dir_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

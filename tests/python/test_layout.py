@@ -101,8 +101,12 @@ def test_refuses(model, tmp_path):
         sft.layout(tmp_path / "other.safetensors", tmp_path / "none", to="comfy")
     (tmp_path / "empty").mkdir()
     for missing in (tmp_path / "empty", tmp_path / "missing.safetensors"):
-        with pytest.raises(FileNotFoundError):
+        with pytest.raises(FileNotFoundError) as caught:
             sft.layout(missing, tmp_path / "none", to="comfy")
+        assert (caught.value.code, caught.value.path) == ("not_found", str(missing))
+    for wrong in (-1, 1 << 64):
+        with pytest.raises(ValueError, match="max_bytes"):
+            sft.layout(model, tmp_path / "none", to="diffusers", max_bytes=wrong)
 
     def stop(done, total):
         raise KeyError("enough")

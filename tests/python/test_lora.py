@@ -338,9 +338,10 @@ def test_convert(tmp_path):
         lora.convert(kohya, tmp_path / "other.safetensors", "peft", architecture="flux.1")
     assert not (tmp_path / "other.safetensors").exists()
     peft.unlink()
-    with pytest.raises(FileExistsError):
+    with pytest.raises(FileExistsError) as told:
         lora.convert(kohya, peft, "peft", architecture="flux.1")
     assert not peft.exists()
+    assert (told.value.code, told.value.path) == ("exists", str(beside))
     beside.unlink()
 
     def comes(done, total):
@@ -371,6 +372,10 @@ def test_factors_errors(adapter, model, tmp_path):
         KOHYA + ".lora_down.weight": random_of(4, 4, 32)})
     with pytest.raises(ValueError, match="NaN"):
         lora.stack([adapter, bad], out, rank=2)
+    assert not out.exists()
+    for rank in (0, 65537, (1 << 64) + 1):
+        with pytest.raises(ValueError, match="from 1 to 65536"):
+            lora.resize(adapter, out, rank=rank)
     assert not out.exists()
     lora.resize(adapter, out, rank=1)
     with pytest.raises(FileExistsError):

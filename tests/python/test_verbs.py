@@ -232,6 +232,11 @@ def test_dry_run_of_select_recovers_no_file(model):
     assert st.recover(model) == "new" and model.read_bytes() != torn
 
 
+@pytest.mark.parametrize("size", [1 << 64, (1 << 64) + 8, "18446744073709551624", "16777216TiB"])
+def test_sizes_that_64_bits_do_not_hold(model, tmp_path, size):
+    assert len(st.split(model, tmp_path / "a", max_size=size, dry_run=True).files) == 1
+
+
 def test_select_in_place_of_a_set(sharded, tmp_path):
     command("select", sharded, "-o", tmp_path / "a", "-d", "*.bias", "-d", "layers.11.*")
     planned = st.select(sharded, drop=["*.bias", "layers.11.*"], in_place=True, dry_run=True)

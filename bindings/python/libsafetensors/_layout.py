@@ -2,12 +2,13 @@
 known of which models."""
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from typing import Any, Literal
 
 from . import _core
-from ._errors import near
+from ._errors import coded, near
 from ._memory import is_one, model
 from ._output import keep_times
 from ._progress import watch
@@ -41,8 +42,8 @@ def _components(source: Path) -> list[Path]:
         if os.path.isdir(inner):
             found.extend(_models_in(inner))
     if not found:
-        raise FileNotFoundError("%s: expected models (*.safetensors, *.sft or an index) in this "
-                                "folder, found none" % path)
+        raise coded(FileNotFoundError, "%s: expected models (*.safetensors, *.sft or an index) in "
+                    "this folder, found none" % path, "not_found", errno=errno.ENOENT, path=path)
     return [*found]
 
 
@@ -72,6 +73,8 @@ def layout(source: Model | Iterable[Model], output: Path, *,
     if to not in _LAYOUTS:
         raise ValueError("expected one of %s as layout, found %r%s"
                          % (", ".join(_LAYOUTS), to, near(to, _LAYOUTS)))
+    if not 0 <= max_bytes < 1 << 64:
+        raise ValueError("max_bytes: expected a number of bytes from 0 on, found %d" % max_bytes)
     models: Any = [source] if is_one(source) else source
     found: list[Any] = [part for given in map(model, models) for part in (
         [given] if isinstance(given, _core.File) else _components(given))]

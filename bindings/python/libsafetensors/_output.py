@@ -20,6 +20,7 @@ __all__ = ["SHARD", "Size", "byte_size", "keep_times", "row_bytes", "to_file", "
 Size = Union[int, str]
 
 SHARD = "5GB"  # as the command and transformers
+_MOST = (1 << 64) - 1  # what the library takes: more than any tensor has
 _UNITS: dict[str, int] = {"": 1, "B": 1, **{letter + end: base ** power
                             for power, letter in enumerate("KMGT", 1)
                             for end, base in (("", 1000), ("B", 1000), ("IB", 1024))}}
@@ -29,7 +30,7 @@ def byte_size(size: Size) -> int:
     """Bytes of a size: an int, or a text such as "5GB" (powers of 1000) or "500MiB" (of 1024).
     ValueError."""
     if hasattr(size, "__index__") and not isinstance(size, bool) and index(size) > 0:
-        return index(size)
+        return min(index(size), _MOST)
     if isinstance(size, str):
         digits = size.rstrip("KMGTBkmgtIib ")
         unit = _UNITS.get(size[len(digits):].strip().upper())
@@ -38,7 +39,7 @@ def byte_size(size: Size) -> int:
             more: int = int(part) * unit // 10 ** len(part) if part else 0
             found: int = int(whole) * unit + more
             if found > 0:
-                return found
+                return min(found, _MOST)
     raise ValueError("expected a size such as 5GB or 500MiB, found %r" % (size,))
 
 

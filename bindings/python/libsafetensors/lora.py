@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Optional, Union
 
 from . import _core
 from ._dtypes import target_dtype
-from ._errors import check_seed, near
+from ._errors import check_seed, coded, near
 from ._memory import is_one, model as model_of
 from ._output import keep_times
 from ._progress import watch
@@ -169,7 +169,7 @@ def _factor(verb: int, rows: list[_Row], output: Path,
             raise ValueError("expected a number or \"exact\" alone for rank, found %r" % (rank,))
         by, rank = len(_RULES) + 1, None
     for number in (rank, conv_rank):
-        if number is not None and number < 1:
+        if number is not None and not 1 <= number <= 65536:
             raise ValueError("expected a rank from 1 to 65536, found %r" % (number,))
     with keep_times(keep_mtime and not more["dry_run"], [row[0] for row in rows], output), \
             watch(progress, what) as tick:
@@ -303,7 +303,8 @@ def convert(path: Model, output: Path, to: Literal["kohya", "peft", "comfy", "di
         raise ValueError("expected an output whose name begins with adapter_model for PEFT, for only "
                          "beside that adapter_config.json is read, found %r" % name)
     if to == "peft" and not overwrite and os.path.lexists(beside):
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), beside)
+        raise coded(FileExistsError, "%s: already exists" % beside, "exists",
+                    "overwrite=True replaces it", errno=errno.EEXIST, path=beside)
     known = _config_of(path) if config is None else config
     given = model_of(path)
     with keep_times(keep_mtime and not dry_run, [given], output), \

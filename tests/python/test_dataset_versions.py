@@ -253,3 +253,35 @@ def test_a_version_whose_segment_is_gone(tmp_path):
     dataset.gc(tmp_path, delete=True, grace=0, keep=1)
     told = dataset.verify(tmp_path, deep=True)
     assert told["ok"] and not told["orphans"]
+
+
+@pytest.mark.parametrize("wrong", [-1, 1 << 64, (1 << 64) + 1])
+def test_numbers_that_64_bits_do_not_hold(tmp_path, wrong):
+    """None stands for another one, as 0 did for the version in force."""
+    for value in range(3):
+        write(tmp_path, [value])
+    version = "version: expected a number from 1 on"
+    for number in (0, wrong):
+        for call in (dataset.open, dataset.info, dataset.ls):
+            with pytest.raises(ValueError, match=version):
+                call(tmp_path, version=number)
+        with pytest.raises(ValueError, match=version):
+            dataset.add_column(tmp_path, "y", [1, 2, 3], version=number)
+    for call, name in ((dataset.gc, "grace"), (dataset.gc, "keep"), (dataset.gc, "older"),
+                       (dataset.compact, "target_bytes"), (dataset.compact, "batch_size")):
+        with pytest.raises(ValueError, match=name + ": expected"):
+            call(tmp_path, **{name: wrong})
+    assert dataset.info(tmp_path, version=2)["version"] == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
+def test_a_folder_whose_name_is_no_text(tmp_path):
+    folder = os.fsencode(tmp_path) + b"/n\xff"
+    write(folder, [0, 1, 2, 3])
+    told = [call(folder) for call in (
+        dataset.info, dataset.ls, dataset.verify, dataset.versions, dataset.gc, dataset.compact)]
+    told.append(dataset.add_column(folder, "y", [1, 2, 3, 4]))
+    told.append(dataset.delete(folder, rows=0))
+    for one in told:
+        assert one["ok"] and one["path"].endswith("/n\ufffd") and one["path_bytes"].endswith("/n%FF")
+    assert dataset.info(tmp_path / "n\udcff")["version"] > 1

@@ -30,6 +30,15 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     return pysft_object_made(self, self->dataset ? 0 : -1);
 }
 
+/* For "O&": the name of a dataset for its report, a str, or bytes where that is none. Lives as long
+ * as the argument. */
+static int path_text(PyObject *given, void *out) {
+    const char *text = PyBytes_Check(given) ? PyBytes_AsString(given)
+                                            : PyUnicode_AsUTF8AndSize(given, NULL);
+    *(const char **)out = text;
+    return text != NULL;
+}
+
 /* ── Facts ── */
 
 static PyObject *dataset_manifest(PyObject *object, void *Py_UNUSED(unused)) {
@@ -127,7 +136,7 @@ static PyObject *dataset_info(PyObject *object, PyObject *args) {
     const char *path;
     pysft_job job;
     (void)pysft_job_begin(&job, NULL);
-    if (!PyArg_ParseTuple(args, "s:info_json", &path)) return NULL;
+    if (!PyArg_ParseTuple(args, "O&:info_json", path_text, &path)) return NULL;
     PYSFT_NO_GIL(job.code = sft_dataset_info_json(self->dataset, path, &job.out, &job.err));
     return pysft_storage_text(&job, pysft_state_from(object), self->storage);
 }
@@ -149,7 +158,7 @@ static PyObject *dataset_ls(PyObject *object, PyObject *args) {
     PyObject *given = Py_None, *keys = NULL;
     pysft_job job;
     (void)pysft_job_begin(&job, NULL);
-    if (!PyArg_ParseTuple(args, "s|O:ls_json", &path, &given)) return NULL;
+    if (!PyArg_ParseTuple(args, "O&|O:ls_json", path_text, &path, &given)) return NULL;
     if (given != Py_None && !(keys = PyFrozenSet_New(given))) return NULL;
     PYSFT_NO_GIL(job.code = sft_dataset_ls_json(self->dataset, NULL, path, keys ? key_wanted : NULL,
                                                 keys, &job.out, &job.err));
@@ -245,8 +254,8 @@ static PyObject *dataset_verify(PyObject *module, PyObject *args, PyObject *kwar
     report_call call = { .progress = NULL };
     bool whole = false;
     int deep = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Os|pO:dataset_verify", words, &call.object,
-                                     &call.path, &deep, &call.progress) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO&|pO:dataset_verify", words, &call.object,
+                                     path_text, &call.path, &deep, &call.progress) ||
         report_begin(&call, module) < 0)
         return NULL;
     PYSFT_NO_GIL(call.job.code = sft_dataset_verify_json(call.storage, deep != 0, NULL, call.path,
@@ -261,8 +270,8 @@ static PyObject *dataset_gc(PyObject *module, PyObject *args, PyObject *kwargs) 
     sft_gc_options how = SFT_GC_OPTIONS_INIT;
     unsigned long long grace = how.grace_s, keep = 0, older = 0;
     int remove = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Os|KpKK:dataset_gc", words, &call.object,
-                                     &call.path, &grace, &remove, &keep, &older) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO&|KpKK:dataset_gc", words, &call.object,
+                                     path_text, &call.path, &grace, &remove, &keep, &older) ||
         report_begin(&call, module) < 0)
         return NULL;
     how.grace_s = grace;
@@ -276,7 +285,7 @@ static PyObject *dataset_gc(PyObject *module, PyObject *args, PyObject *kwargs) 
 
 static PyObject *dataset_versions(PyObject *module, PyObject *args) {
     report_call call = { .progress = NULL };
-    if (!PyArg_ParseTuple(args, "Os:dataset_versions", &call.object, &call.path) ||
+    if (!PyArg_ParseTuple(args, "OO&:dataset_versions", &call.object, path_text, &call.path) ||
         report_begin(&call, module) < 0)
         return NULL;
     PYSFT_NO_GIL(call.job.code = sft_dataset_versions_json(call.storage, call.path, &call.job.out,
@@ -305,9 +314,9 @@ static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwa
     static const char *const forms[] = { "whole", "segments", NULL };
     PyObject *warnings, *form = Py_None;
     int dry_run = 0, chosen = 0, drop_old = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO|KOpOpK:dataset_compact", words,
-                                     &call.object, &call.path, &warnings, &target, &call.progress,
-                                     &dry_run, &form, &drop_old, &batch))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO&O|KOpOpK:dataset_compact", words,
+                                     &call.object, path_text, &call.path, &warnings, &target,
+                                     &call.progress, &dry_run, &form, &drop_old, &batch))
         return NULL;
     if (form != Py_None && pysft_choice_of(form, "manifest", forms, &chosen) < 0) return NULL;
     if (!PyList_Check(warnings))
@@ -365,9 +374,10 @@ static PyObject *dataset_delete(PyObject *module, PyObject *args, PyObject *kwar
     sft_span *keys = NULL;
     PyObject *warnings, *names = NULL, *result = NULL;
     int dry_run = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO!|y*KO!Op:dataset_delete", words,
-                                     &call.object, &call.path, &PyList_Type, &warnings, &rows,
-                                     &version, &PyTuple_Type, &names, &call.progress, &dry_run))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO&O!|y*KO!Op:dataset_delete", words,
+                                     &call.object, path_text, &call.path, &PyList_Type, &warnings,
+                                     &rows, &version, &PyTuple_Type, &names, &call.progress,
+                                     &dry_run))
         return NULL;
     if (rows.obj && delete_ranges(&rows, &how) < 0) goto done;
     if (names && !(keys = dataset_names(names))) goto done;
@@ -398,9 +408,9 @@ static PyObject *dataset_add(PyObject *module, PyObject *args, PyObject *kwargs)
     PyObject *warnings, *values, *names = NULL, *result = NULL;
     const sft_storage *from;
     int dry_run = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO!O|O!KOp:dataset_add", words, &call.object,
-                                     &call.path, &PyList_Type, &warnings, &values, &PyTuple_Type,
-                                     &names, &version, &call.progress, &dry_run))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO&O!O|O!KOp:dataset_add", words, &call.object,
+                                     path_text, &call.path, &PyList_Type, &warnings, &values,
+                                     &PyTuple_Type, &names, &version, &call.progress, &dry_run))
         return NULL;
     from = pysft_storage_of(pysft_state_of(module), values);
     if (!from || (names && !(columns = dataset_names(names)))) return NULL;

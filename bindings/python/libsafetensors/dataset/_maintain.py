@@ -4,13 +4,14 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Iterable
+from operator import index
 from typing import Any
 
 from .. import _core
 from .._progress import watch
 from .._types import Path, Progress, Unpack, parse
 from ._names import names_of
-from ._read import open
+from ._read import open, version_of
 from ._storage import Place, storage_options
 from ._types import (AddResult, CompactResult, DatasetInfo, DeleteResult, DatasetTensors, GcResult, ManifestForm,
                      StorageOptions, VerifyResult, VersionsResult)
@@ -21,13 +22,19 @@ __all__ = ["add_column", "compact", "delete", "gc", "info", "ls", "verify", "ver
 _PIECE = 64 << 20  # bytes of a file of values
 
 
+def _check(name: str, value: int | None, least: int = 1, what: str = "a number") -> None:
+    """ValueError for one that is too small, or that 64 bits do not hold."""
+    if value is not None and not least <= index(value) < 1 << 64:
+        raise ValueError("%s: expected %s from %d on, found %d" % (name, what, least, value))
+
+
 def _opened(path: Path, version: int | None,
-            storage: StorageOptions) -> tuple[_core.Dataset, str]:
+            storage: StorageOptions) -> tuple[_core.Dataset, str | bytes]:
     place = Place(path, storage_options(storage))
-    dataset = _core.Dataset(place.core, version or 0)
+    dataset = _core.Dataset(place.core, *version_of(version, None))
     for text in dataset.warnings:
         warnings.warn("%s: %s" % (place.text, text), stacklevel=3)
-    return dataset, place.text
+    return dataset, place.label
 
 
 def info(path: Path, *, version: int | None = None,
@@ -58,7 +65,7 @@ def verify(path: Path, *, deep: bool = False, progress: Progress = None,
     compares digests, which reads all data. An incomplete dataset raises nothing."""
     place = Place(path, storage_options(storage))
     with watch(progress, "verifying") as tick:
-        verified: VerifyResult = parse(_core.dataset_verify(place.core, place.text, deep, tick))
+        verified: VerifyResult = parse(_core.dataset_verify(place.core, place.label, deep, tick))
     return verified
 
 
@@ -66,7 +73,7 @@ def versions(path: Path, **storage: Unpack[StorageOptions]) -> VersionsResult:
     """Lists the versions that are kept and the one in force, the oldest first. FileNotFoundError;
     SafetensorError for a manifest that is none."""
     place = Place(path, storage_options(storage))
-    listed: VersionsResult = parse(_core.dataset_versions(place.core, place.text))
+    listed: VersionsResult = parse(_core.dataset_versions(place.core, place.label))
     return listed
 
 
@@ -77,10 +84,10 @@ def gc(path: Path, *, delete: bool = False, grace: int = 24 * 60 * 60, keep: int
     those that were replaced more than so many seconds ago; with both, only what is both. Files not
     written by this package are never removed. grace: seconds. ValueError; OSError."""
     place = Place(path, storage_options(storage))
-    for name, value in (("keep", keep), ("older", older)):
-        if value is not None and value < 1:
-            raise ValueError("%s: expected a number from 1 on, found %d" % (name, value))
-    collected: GcResult = parse(_core.dataset_gc(place.core, place.text, grace, delete, keep or 0,
+    _check("grace", grace, 0, "seconds")
+    _check("keep", keep)
+    _check("older", older)
+    collected: GcResult = parse(_core.dataset_gc(place.core, place.label, grace, delete, keep or 0,
                                                  older or 0))
     return collected
 
@@ -99,11 +106,11 @@ def compact(path: Path, *, target_bytes: int = 0, dry_run: bool = False,
     that no other process commits at the same time. SafetensorError if shards and manifest disagree;
     FileNotFoundError; OSError. The dataset is as it was then."""
     place = Place(path, storage_options(storage), single_writer=single_writer)
-    if batch_size is not None and batch_size < 1:
-        raise ValueError("batch_size: expected a number of rows from 1 on, found %d" % batch_size)
+    _check("target_bytes", target_bytes, 0, "a number of bytes")
+    _check("batch_size", batch_size, 1, "a number of rows")
     warned: list[str] = []
     with watch(progress, "compacting") as tick:
-        result: CompactResult = parse(_core.dataset_compact(place.core, place.text, warned,
+        result: CompactResult = parse(_core.dataset_compact(place.core, place.label, warned,
                                                             target_bytes, tick, dry_run,
                                                             manifest, drop_old, batch_size or 0))
     for text in warned:
@@ -128,6 +135,7 @@ def add_column(path: Path, name: str, values: Any, *, dtype: str | None = None,
     SafetensorError (dataset_changed): a compaction or an overwrite has replaced the shards since."""
     from ._write import table_of, write
     place = Place(path, storage_options(storage), single_writer=single_writer)
+    number = version_of(version, None)[0]
     table = table_of({name: values})
     size = max(1, min(len(table), len(table) * _PIECE // max(1, table.nbytes)))
     warned: list[str] = []
@@ -136,7 +144,7 @@ def add_column(path: Path, name: str, values: Any, *, dtype: str | None = None,
             watch(progress, "adding") as tick:
         write(table, folder, batch_size=size, dtype=dtype, sync=False, keep_old=0)
         result: AddResult = parse(_core.dataset_add(
-            place.core, place.text, warned, Place(folder).core, (), version or 0, tick, dry_run))
+            place.core, place.label, warned, Place(folder).core, (), number, tick, dry_run))
     for text in warned:
         warnings.warn("%s: %s" % (place.text, text), stacklevel=2)
     return result
@@ -178,7 +186,7 @@ def delete(path: Path, *, rows: Any = None, mask: Any = None,
     with watch(progress, "deleting") as tick:
         try:
             result: DeleteResult = parse(_core.dataset_delete(
-                place.core, place.text, warned, pairs, number, names, tick, dry_run))
+                place.core, place.label, warned, pairs, number, names, tick, dry_run))
         except _core.SafetensorError as error:
             if error.code != "tensor_not_found":
                 raise

@@ -22,7 +22,7 @@ from ._subset import Subset, limits_of
 from ._types import (ColumnFacts, DatasetMode, Engine, Manifest, Moment, ShardFacts,
                      StorageOptions)
 
-__all__ = ["Dataset", "open"]
+__all__ = ["Dataset", "open", "version_of"]
 
 
 def open(path: Path, *, version: int | None = None, asof: Moment | None = None,
@@ -55,7 +55,7 @@ def open(path: Path, *, version: int | None = None, asof: Moment | None = None,
         cache_dir, cache_bytes))
     if columns is not None and keys is not None:
         raise ValueError("expected columns or keys, found both")
-    shards, manifest = _found(place, use_manifest, *_version_of(version, asof))
+    shards, manifest = _found(place, use_manifest, *version_of(version, asof))
     if columns is not None and _mode(shards, manifest or {}, mode) == "kv":
         raise ValueError("columns: expected a dataset in batch mode, found names in KV mode, of "
                          "which keys chooses")
@@ -71,7 +71,7 @@ def open(path: Path, *, version: int | None = None, asof: Moment | None = None,
     return made if rows is None and split is None else made._part(rows, split)
 
 
-def _version_of(version: int | None, asof: Moment | None) -> tuple[int, int]:
+def version_of(version: int | None, asof: Moment | None) -> tuple[int, int]:
     """Two numbers, of which at most one is not 0."""
     if version is not None and asof is not None:
         raise ValueError("expected version or asof, found both")

@@ -66,6 +66,15 @@ class Place:
     def __reduce__(self) -> Any:
         return Place, (self.text, self.options, self.sync, self.single_writer, self.cache)
 
+    @property
+    def label(self) -> str | bytes:
+        """The name for reports: bytes where it is no text."""
+        try:
+            self.text.encode()
+        except UnicodeEncodeError:
+            return os.fsencode(self.text)
+        return self.text
+
     def name(self, name: str) -> str:
         """Path of a file in the folder, for self.fs or the system."""
         return posixpath.join(self.root if self.folder is None else self.folder, name)

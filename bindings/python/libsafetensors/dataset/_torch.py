@@ -18,7 +18,7 @@ from ._lanes import MOST_PARTS, Part, lanes_of, parts_of
 from ._mix import Mix, MixOrder, at_state, check_source, source_identity, sources_of
 from ._order import Order
 from .._types import Path, Unpack
-from ._read import Dataset, open
+from ._read import Dataset, open, version_of
 from ._subset import Subset
 from ._types import LoaderOptions, OpenOptions
 
@@ -242,7 +242,7 @@ class TorchBatches(IterableDataset[Any]):
         which all ranks must have. Workers of a DataLoader that is not loader() must not be
         persistent."""
         epoch = self.epoch
-        self._change(self.dataset._at(version or 0))
+        self._change(self.dataset._at(version_of(version, None)[0]))
         self.set_epoch(epoch)
         return self.dataset.version
 

@@ -143,6 +143,10 @@ static sft_code load_ia3(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
     if (code) return code;
     uint64_t count = op->a.rows * op->a.cols;
     op->by_column = peft && tensor->rank == 2 && tensor->shape[0] == 1;
+    const sfti_lora_config *config = sfti_lora_config_of(op->lora, op->module->name);
+    bool turned = peft && config && config->fan_in_fan_out && tensor->rank == 2
+               && op->tensor->rank == 2 && count == (op->by_column ? op->rows : op->channels);
+    if (turned) op->by_column = !op->by_column; /* the layer is stored the other way round */
     if (!peft && op->module->slot[SFTI_SLOT_IA3_ON_INPUT]) {
         code = load(op, SFTI_SLOT_IA3_ON_INPUT, arena, &input, err);
         if (code) return code;

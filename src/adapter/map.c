@@ -203,6 +203,7 @@ static sft_code add_biases(map_names *names, sfti_lora_module *m, const uint32_t
     char text[SFTI_LORA_NAME + 16];
     sfti_lora_map *map = names->map;
     uint32_t at = m->targets;
+    const sfti_lora_config *config = sfti_lora_config_of(names->lora, m->name);
     bool required = m->slot[SFTI_SLOT_DIFF_BIAS]
                  || (m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_BIAS]);
     if (m->type == SFTI_TYPE_FULL && !m->slot[SFTI_SLOT_DIFF]) m->targets = 0; /* bias alone */
@@ -212,7 +213,11 @@ static sft_code add_biases(map_names *names, sfti_lora_module *m, const uint32_t
         const sft_tensor *bias = bias_of(names->model, weight, text);
         uint64_t rows = 0, cols = 0;
         at = target.next;
+        uint64_t all = 0, across = 0;
+        (void)sfti_lora_shape(weight, &all, &across);
         if (bias) (void)sfti_lora_shape(bias, &rows, &cols);
+        if (config && config->fan_in_fan_out && target.rows == all && rows == across)
+            target.rows = rows; /* of a layer that is stored the other way round */
         bool fits = bias && cols == 1 && target.row + target.rows <= rows;
         if (!fits && required) {
             const sft_tensor *first = first_tensor(names->lora, m);

@@ -296,6 +296,60 @@ def check_whole_kron():
     return wrong
 
 
+def check_turned_ia3():
+    """With fan_in_fan_out PEFT turns the factors of (IA)^3; biases have one for each output."""
+    wrong, name = [], "base_model.model.h.0.attn.c_proj"
+    for inputs, outputs in ((4, 4), (4, 6)):
+        for turned in (True, False) if inputs == outputs else (True,):
+            for inner in (False, True):
+                rng = np.random.default_rng(6)
+                w, b = rng.standard_normal((inputs, outputs)), rng.standard_normal(outputs)
+                by = rng.standard_normal(inputs if inner else outputs)
+                with tempfile.TemporaryDirectory() as folder:
+                    write_plain(os.path.join(folder, "m.safetensors"),
+                                {"h.0.attn.c_proj.weight": f32(w), "h.0.attn.c_proj.bias": f32(b)})
+                    write_plain(os.path.join(folder, "adapter_model.safetensors"),
+                                {name + ".ia3_l": f32(by.reshape((1, -1) if inner else (-1, 1)))})
+                    with open(os.path.join(folder, "adapter_config.json"), "w",
+                              encoding="utf-8") as file:
+                        file.write('{"peft_type": "IA3", "fan_in_fan_out": %s}' % str(turned).lower())
+                    run(folder, "lora", "merge", "m.safetensors", "adapter_model.safetensors", "-o",
+                        "o.safetensors")
+                    found = read_plain(os.path.join(folder, "o.safetensors"))[0]
+                rows = inner == turned
+                for leaf, want in (("weight", w * (by[:, None] if rows else by)),
+                                   ("bias", b if inner else b * by)):
+                    got = values_of(*found["h.0.attn.c_proj." + leaf][::2])
+                    if not np.allclose(got, want.ravel(), rtol=1e-5, atol=1e-6):
+                        wrong.append("%d x %d, %s, %s: %s" % (inputs, outputs, turned, inner, leaf))
+    return wrong
+
+
+def check_turned_bias():
+    """lora_bias of a layer that is stored the other way round: one for each output."""
+    wrong, name = [], "base_model.model.h.0.attn.c_attn"
+    for inputs, outputs in ((4, 6), (6, 4), (5, 5)):
+        rng = np.random.default_rng(7)
+        w, b, more = (rng.standard_normal(shape) for shape in ((inputs, outputs), outputs, outputs))
+        up, down = rng.standard_normal((outputs, 2)), rng.standard_normal((2, inputs))
+        with tempfile.TemporaryDirectory() as folder:
+            write_plain(os.path.join(folder, "m.safetensors"),
+                        {"h.0.attn.c_attn.weight": f32(w), "h.0.attn.c_attn.bias": f32(b)})
+            write_plain(os.path.join(folder, "adapter_model.safetensors"),
+                        {name + ".lora_A.weight": f32(down), name + ".lora_B.weight": f32(up),
+                         name + ".lora_B.bias": f32(more)})
+            with open(os.path.join(folder, "adapter_config.json"), "w", encoding="utf-8") as file:
+                file.write('{"peft_type": "LORA", "r": 2, "lora_alpha": 1, "fan_in_fan_out": true}')
+            run(folder, "lora", "merge", "m.safetensors", "adapter_model.safetensors", "-o",
+                "o.safetensors")
+            found = read_plain(os.path.join(folder, "o.safetensors"))[0]
+        for leaf, want in (("weight", w + (up @ down).T / 2), ("bias", b + more / 2)):
+            got = values_of(*found["h.0.attn.c_attn." + leaf][::2])
+            if not np.allclose(got, want.ravel(), rtol=1e-5, atol=1e-6):
+                wrong.append("%d x %d: %s" % (inputs, outputs, leaf))
+    return wrong
+
+
 def check_gguf(kind):
     """As merging into what convert makes of it."""
     rng, wrong = np.random.default_rng(4), []
@@ -329,7 +383,9 @@ def main():
                                                         (ldm_layers(), None)),
                ("vectors, diffusers", check_vectors, (diffusers_layers(), "lora_unet_")),
                ("patterns", check_patterns, ()), ("no effect", check_idle, ()),
-               ("whole LoKr of PEFT", check_whole_kron, ())]
+               ("whole LoKr of PEFT", check_whole_kron, ()),
+               ("turned layers of (IA)^3", check_turned_ia3, ()),
+               ("biases of turned layers", check_turned_bias, ())]
     if gguf:
         checks += [("GGUF " + kind, check_gguf, (kind,)) for kind in ("F16", "Q8_0", "Q4_0")]
     passed, problems = 0, []

@@ -175,11 +175,13 @@ void cli_told_open(cli *c, const char *path, cli_told *out) {
     memset(out, 0, sizeof *out);
     how.alloc = &c->alloc;
     how.records = c->records;
-    sft_code code = sft_set_open(path, &options, &out->set, &err);
+    sft_code code = cli_open_path(c, path, &options, &out->set, &out->import, &err);
+    how.import = out->import;
     if (!code) code = sft_info_open(out->set, path, NULL, &how, &out->info, &err);
     if (!code) code = sft_tree_new(&c->alloc, &out->tree, &err);
     if (!code) code = sft_info_tree(out->info, path, SFT_NO_METADATA, out->tree, &err);
     if (code) cli_told_close(out);
+    out->err = err;
 }
 
 void cli_told_close(cli_told *label) {

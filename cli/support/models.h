@@ -41,8 +41,10 @@ typedef struct cli_model {
 /* What info says of one more model, while another is worked on. */
 typedef struct cli_told {
     sft_set *set;
+    sft_import *import; /* of another format; the set's */
     sft_info *info;
     sft_tree *tree; /* NULL: it cannot be told; info is NULL too, then */
+    sft_error err;  /* why not */
 } cli_told;
 
 void cli_told_open(cli *c, const char *path, cli_told *out);

@@ -66,27 +66,22 @@ static bool look_at(cli *c, const dup_path *from, sfti_arena *arena, dup_one *on
     cli_told told;
     cli_input input = { CLI_FILE, path, NULL, false };
     cli_model model = { .input = &input, .path = path };
-    sft_import_options how = SFT_IMPORT_OPTIONS_INIT;
-    sft_import *import = NULL;
     uint64_t n, of;
     sft_span base;
     *one = (dup_one){ .link = from->link };
     if (sfti_os_info_path(path, false, &one->info)) return true;
     cli_told_open(c, path, &told);
     model.set = told.set;
+    model.import = told.import;
     model.tree = told.tree;
     bool fine = told.tree ? cli_unit_of(&model, arena, &one->unit)
-                          : cli_unit_of_file(path, arena, &one->unit);
+              : told.err.code != SFT_OUT_OF_MEMORY && cli_unit_of_file(path, arena, &one->unit);
     /* An equal file tells nothing of the model's others. A whole GGUF may be called like a part. */
-    how.alloc = &c->alloc;
-    how.skip = true;
-    bool is_import = !told.tree && one->info.kind == OS_FILE
-                  && !sft_import_open(path, &how, &import, NULL);
+    const sfti_foreign *import = (const void *)told.import;
     bool part = cli_shard_of(path, &n, &of, &base) && of > 1
-             && !(is_import && cli_ends_with(sft_span_cstr(path), ".gguf"));
+             && !(import && cli_ends_with(sft_span_cstr(path), ".gguf"));
     part |= cli_ends_with(sft_span_cstr(path), ".index.json")
-         || (is_import && ((const sfti_foreign *)(const void *)import)->files(import, NULL) > 0);
-    sft_import_close(import);
+         || (import && import->files(told.import, NULL) > 0);
     one->usable = fine && one->info.kind == OS_FILE && one->unit.index.len == 0 && !part;
     cli_told_close(&told);
     return fine;

@@ -102,6 +102,14 @@ static sft_span stem_of(const cli_saving *saving) {
     return cli_stem_of(cli_name_of(saving->model->path));
 }
 
+/* The length of the file itself, not of what another format would become. */
+static uint64_t file_bytes(const cli_saving *saving) {
+    uint64_t bytes = 0;
+    if (!sft_node_uint(saving->root, "import.input_bytes", &bytes))
+        (void)sft_node_uint(saving->root, "file.bytes", &bytes);
+    return bytes;
+}
+
 /* The path from the root, links to the folder resolved; as given where that cannot be. */
 static sft_span full_path(cli_saving *saving, const char *path) {
     char real[4096], folder[4096];
@@ -120,9 +128,10 @@ static sft_span full_path(cli_saving *saving, const char *path) {
 
 static void put_file(cli_saving *saving, sfti_json_writer *w) {
     char kilobytes[32];
-    uint64_t bytes = 0;
+    uint64_t bytes = file_bytes(saving);
+    const sft_import *import = saving->model->import;
+    sft_import_format format = import ? sft_import_format_of(import) : SFT_IMPORT_NONE;
     if (has_old(saving, "files")) return;
-    (void)sft_node_uint(saving->root, "file.bytes", &bytes);
     snprintf(kilobytes, sizeof kilobytes, "%" PRIu64 ".%04" PRIu64, bytes / 1024,
              bytes % 1024 * 10000 / 1024);
     sfti_json_put_open(w, "files", '[');
@@ -132,7 +141,11 @@ static void put_file(cli_saving *saving, sfti_json_writer *w) {
     sfti_json_put_cstr(w, "type", "Model");
     sfti_json_put_bool(w, "primary", true);
     sfti_json_put_open(w, "metadata", '{');
-    sfti_json_put_cstr(w, "format", "SafeTensor");
+    sfti_json_put_cstr(w, "format", !import                     ? "SafeTensor"
+                                    : format == SFT_IMPORT_GGUF ? "GGUF"
+                                    : format == SFT_IMPORT_ONNX ? "ONNX"
+                                    : sft_import_format_describe(format)->is_pickle
+                                        ? "PickleTensor" : "Other");
     sfti_json_close(w, '}');
     sft_span sha256 = cli_known_digest(saving, "sha256");
     sft_span weights = cli_known_digest(saving, "autov3");
@@ -288,9 +301,8 @@ static void default_manager(cli_saving *saving, sfti_json_writer *w) {
     static const char *const no[] = { "from_civitai", "civitai_deleted", "favorite", "exclude",
                                       "db_checked", "skip_metadata_refresh" };
     char modified[32];
-    uint64_t bytes = 0;
+    uint64_t bytes = file_bytes(saving);
     os_info info = { .mtime_ns = 0 };
-    (void)sft_node_uint(saving->root, "file.bytes", &bytes);
     if (sfti_os_info_path(saving->model->path, true, &info)) info.mtime_ns = 0;
     uint64_t ns = info.mtime_ns > 0 ? (uint64_t)info.mtime_ns : 0;
     snprintf(modified, sizeof modified, "%" PRIu64 ".%06" PRIu64, ns / 1000000000,

@@ -86,7 +86,7 @@ void meta_still_shown(cli *c, const char *path, const sft_pair *pairs, size_t co
 void meta_beside(cli *c, const char *path, sfti_arena *arena, cli_edit_result *result) {
     static const char *const lists[] = { "sidecars", "previews" };
     sft_span *paths = sfti_arena_array(arena, BESIDE_MOST, sizeof *paths);
-    cli_told label = { NULL, NULL, NULL };
+    cli_told label = { .set = NULL };
     size_t count = 0;
     if (paths) cli_told_open(c, path, &label);
     for (size_t i = 0; label.tree && i < sizeof lists / sizeof *lists; i++) {

@@ -109,9 +109,11 @@ static void save_for_others(cli *c, const cli_model *model) {
     c->set.save_as = c->set.save_for;
     cli_told_open(c, model->path, &told);
     now.set = told.set;
+    now.import = told.import;
     now.info = told.info;
     now.tree = told.tree;
     if (told.tree) cli_save_model(c, &now, CLI_SAVE_TRUST);
+    else cli_fail_input(c, model->path, &told.err);
     cli_told_close(&told);
     c->set.save_as = 0;
 }

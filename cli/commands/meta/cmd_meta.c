@@ -7,6 +7,7 @@
 #include "support/files.h"
 #include "support/hints.h"
 #include "support/output.h"
+#include "support/raw.h"
 #include "support/remote.h"
 #include "support/words.h"
 
@@ -45,10 +46,41 @@ static sft_code scrub_arrays(meta_change *change, size_t count, sft_error *err) 
     return fine ? SFT_OK : sfti_fail_memory(err, count * sizeof *change->listed);
 }
 
+/* Whether __metadata__ has the key again, with another value, which the last one hides; --level
+ * compat reads such files. */
+static sft_code has_hidden(sft_span metadata, sft_span key, sfti_arena *arena, bool *out,
+                           sft_error *err) {
+    cli_raw raw;
+    sft_span value = { NULL, 0 };
+    *out = false;
+    for (cli_raw_begin(&raw, metadata); cli_raw_next(&raw);) {
+        char *decoded = raw.key.len < key.len ? NULL : sfti_arena_take(arena, raw.key.len + 1);
+        if (!decoded && raw.key.len >= key.len) return sfti_fail_memory(err, raw.key.len);
+        sft_span name = { decoded, decoded ? sfti_json_decode(raw.key, decoded) : 0 };
+        if (!decoded || !sft_span_equal(name, key)) continue;
+        *out = *out || (value.data && !sft_span_equal(value, raw.value));
+        value = raw.value;
+    }
+    return SFT_OK;
+}
+
+/* The text of __metadata__ if it has keys again, else empty. */
+static sft_span text_with_hidden(const cli *c, const sft_file *file) {
+    cli_raw raw;
+    sft_span metadata, none = { "", 0 };
+    size_t count = 0;
+    if (c->open.level != SFT_LEVEL_COMPAT
+        || !cli_raw_member(sft_file_header(file), "__metadata__", &metadata))
+        return none;
+    for (cli_raw_begin(&raw, metadata); cli_raw_next(&raw);) count++;
+    return count > sft_file_metadata_count(file) ? metadata : none;
+}
+
 static sft_code ask_scrub(cli *c, sft_edit *edit, meta_change *change, sft_error *err) {
     const sft_file *file = sft_edit_file(edit);
     size_t count = sft_file_metadata_count(file);
     sft_code code = scrub_arrays(change, count, err);
+    sft_span hidden = text_with_hidden(c, file);
     for (size_t i = 0; !code && i < count; i++) {
         sft_pair pair = sft_file_metadata_at(file, i);
         sfti_arena work = { .alloc = c->alloc }; /* the edit keeps a copy */
@@ -56,6 +88,10 @@ static sft_code ask_scrub(cli *c, sft_edit *edit, meta_change *change, sft_error
         cli_scrubbed found;
         if (!meta_scrub_pair(c, pair.key, pair.value, &work, &found))
             code = sfti_fail_memory(err, pair.value.len);
+        bool again = false;
+        if (!code && hidden.len > 0 && !found.reason && !cli_matches_any(&c->set.keep, pair.key))
+            code = has_hidden(hidden, pair.key, &work, &again, err);
+        if (again) found = (cli_scrubbed){ "a value that another hides", pair.value };
         if (code) found.reason = NULL;
         const char *kept = found.reason && !found.value.data
                          ? NULL : meta_kept_reason(pair.key, pair.value);

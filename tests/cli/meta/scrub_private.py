@@ -68,3 +68,10 @@ for name, more in (("x.safetensors", counts), ("y.safetensors", odd)):
     print("in the bytes:", [w for w in (b"john", b"jane", b"J S", b"token=abc", b"KSampler") if w in data])
 for line in said:
     print(line)
+# a value that another hides, in a file that only the official package's rules allow
+hidden = '{"__metadata__":{"a":"/home/john/x","\\u0061":"ok","b":"\\u0031"},"w":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}'
+with open("z.safetensors", "wb") as f:
+    f.write(struct.pack("<Q", len(hidden)) + hidden.encode() + b"abcd")
+print(run("scrub", "--level", "compat", "z.safetensors").split("; ")[0])
+print(open("z.safetensors", "rb").read()[8:])
+print(run("scrub", "--level", "compat", "z.safetensors").split("\n")[0])

@@ -91,6 +91,10 @@ static sft_code change_whole(change *ch, uint64_t rows, sft_error *err) {
     return code;
 }
 
+static bool is_plain(const sfti_lora_module *m) {
+    return m->type == SFTI_TYPE_LORA && !m->slot[SFTI_SLOT_MAGNITUDE] && !m->tucker;
+}
+
 static sft_code simplify_layer(sft_adapter_factors *f, sfti_factor *layer,
                                const sfti_rank_rule *rule, sfti_arena *arena, sfti_lowrank *out,
                                sft_error *err) {
@@ -108,6 +112,7 @@ static sft_code simplify_layer(sft_adapter_factors *f, sfti_factor *layer,
     sft_code code = SFT_OK;
     layer->told.left_out = m->has_alpha && !(m->scale < 0) && !(m->scale > 0); /* adds nothing */
     if (layer->told.left_out) return SFT_OK;
+    if (is_plain(m)) return sfti_lora_factors(x->lora, m, arena, &out->up, &out->down, err);
     const sfti_lora_target *t = x->model ? next_target(x, NULL, m) : NULL;
     if (t && sfti_lora_needs_all(x->lora, m, false))
         code = change_whole(&ch, rows, err);
@@ -184,6 +189,19 @@ static sft_code add_module(simplify *x, size_t i, sft_error *err) {
                ? SFT_OK : sfti_fail_memory(err, m->name.len);
 }
 
+/* A plain module that a configuration scales, which the result has not: as it is, but for that. */
+static sft_code fold_module(simplify *x, size_t i, sft_error *err) {
+    sft_adapter_factors *f = x->f;
+    const sfti_lora_module *m = &x->lora->modules[i];
+    if (m->slot[SFTI_SLOT_BIAS])
+        return sfti_factored_refuse(x->lora, m, "factors without a bias of theirs", err);
+    sfti_factor *layer = sfti_factor_add(f);
+    if (!layer) return sfti_fail_memory(err, sizeof *layer);
+    layer->number = i;
+    f->notes[SFT_ADAPTER_FOLDED]++;
+    return sfti_factor_like(f, layer, x->lora, m, err);
+}
+
 static sft_code keep_module(simplify *x, const sfti_lora_module *m, bool all, sft_error *err) {
     sft_code code = SFT_OK;
     for (int k = 1; !code && k < SFTI_SLOTS; k++)
@@ -198,25 +216,30 @@ sft_code sfti_plan_simplify(sft_adapter_factors *f, sft_error *err) {
     sft_code code = SFT_OK;
     if (!x) return sfti_fail_memory(err, sizeof *x);
     *x = (simplify){ .f = f, .lora = &input->lora, .map = &input->map };
+    size_t others = 0;
+    for (size_t i = 0; i < x->lora->count; i++)
+        others += !is_plain(&x->lora->modules[i]) && !is_norm(x, &x->lora->modules[i]);
     if (f->input_count > 1) {
         x->model = f->inputs[1]->set;
         code = sfti_lora_map_model(&input->lora, x->model, &input->map, err);
         if (!code) code = sfti_factored_scales(f, 0, x->model, err);
     }
     f->keeps_metadata = true;
+    if (!code && others == 0)
+        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
+                         "expected modules that are no plain LoRA, found none");
     for (size_t i = 0; !code && i < x->lora->unread_count; i++)
         code = sfti_factored_unmatched(f, sft_set_tensor_at(input->set, x->lora->unread[i])->name,
                                        err);
     for (size_t i = 0; !code && i < x->lora->count; i++) {
         const sfti_lora_module *m = &x->lora->modules[i];
-        bool plain = m->type == SFTI_TYPE_LORA && !m->slot[SFTI_SLOT_MAGNITUDE] && !m->tucker;
-        bool whole = plain || is_norm(x, m);
-        if (!whole) code = add_module(x, i, err);
+        bool plain = is_plain(m);
+        bool scaled = plain && !m->slot[SFTI_SLOT_ALPHA] && (m->scale < 1 || m->scale > 1);
+        bool whole = (plain && !scaled) || is_norm(x, m);
+        if (scaled) code = fold_module(x, i, err);
+        else if (!whole) code = add_module(x, i, err);
         if (!code) code = keep_module(x, m, whole, err);
     }
-    if (!code && f->count == 0)
-        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
-                         "expected modules that are no plain LoRA, found none");
     f->ctx = x;
     f->compute = simplify_layer;
     return code;

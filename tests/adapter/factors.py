@@ -496,6 +496,25 @@ def simplify_alone(folder):
 
 
 @case
+def simplify_scaled(folder):
+    """Alpha of plain modules stays where only a configuration told it, at their own rank."""
+    up, down, whole = noise(1, 6, 3), noise(2, 3, 6), noise(3, 6, 6)
+    q, k = ("base_model.model.blocks.0.attn.to_" + which for which in "qk")
+    save(folder, "adapter_model.safetensors",
+         {q + ".lora_A.weight": tensor(down), q + ".lora_B.weight": tensor(up),
+          k + ".diff": tensor(whole)})
+    with open(os.path.join(folder, "adapter_config.json"), "w", encoding="utf-8") as out:
+        out.write('{"r": 3, "lora_alpha": 12, "peft_type": "LORA"}')
+    told = run(folder, "simplify", "adapter_model.safetensors", "-o", "out.safetensors", "--rank", "2",
+               "--dtype", "F32", "--no-sync", json_out=True)
+    save(folder, "model.safetensors", {"blocks.0.attn.to_%s.weight" % which: tensor(np.zeros((6, 6)))
+                                       for which in "qk"})
+    run(folder, "merge", "model.safetensors", "out.safetensors", "-o", "merged.safetensors", "--no-sync")
+    found = load(folder, "merged.safetensors")[0]["blocks.0.attn.to_q.weight"][0]
+    demand(np.allclose(found, 4 * up @ down, rtol=1e-5, atol=1e-5), told, found / (up @ down))
+
+
+@case
 def simplify_dtype(folder):
     """The dtype of the factors is that of the values, not that of a flag beside them."""
     save(folder, "model.safetensors", {"a.weight": tensor(noise(1, 6, 5))})

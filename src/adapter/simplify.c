@@ -91,7 +91,7 @@ static sft_code change_whole(change *ch, uint64_t rows, sft_error *err) {
     return code;
 }
 
-static bool is_plain(const sfti_lora_module *m) {
+static bool is_plain_lora(const sfti_lora_module *m) {
     return m->type == SFTI_TYPE_LORA && !m->slot[SFTI_SLOT_MAGNITUDE] && !m->tucker;
 }
 
@@ -112,7 +112,7 @@ static sft_code simplify_layer(sft_adapter_factors *f, sfti_factor *layer,
     sft_code code = SFT_OK;
     layer->told.left_out = m->has_alpha && !(m->scale < 0) && !(m->scale > 0); /* adds nothing */
     if (layer->told.left_out) return SFT_OK;
-    if (is_plain(m)) return sfti_lora_factors(x->lora, m, arena, &out->up, &out->down, err);
+    if (is_plain_lora(m)) return sfti_lora_factors(x->lora, m, arena, &out->up, &out->down, err);
     const sfti_lora_target *t = x->model ? next_target(x, NULL, m) : NULL;
     if (t && sfti_lora_needs_all(x->lora, m, false))
         code = change_whole(&ch, rows, err);
@@ -218,7 +218,7 @@ sft_code sfti_plan_simplify(sft_adapter_factors *f, sft_error *err) {
     *x = (simplify){ .f = f, .lora = &input->lora, .map = &input->map };
     size_t others = 0;
     for (size_t i = 0; i < x->lora->count; i++)
-        others += !is_plain(&x->lora->modules[i]) && !is_norm(x, &x->lora->modules[i]);
+        others += !is_plain_lora(&x->lora->modules[i]) && !is_norm(x, &x->lora->modules[i]);
     if (f->input_count > 1) {
         x->model = f->inputs[1]->set;
         code = sfti_lora_map_model(&input->lora, x->model, &input->map, err);
@@ -233,7 +233,7 @@ sft_code sfti_plan_simplify(sft_adapter_factors *f, sft_error *err) {
                                        err);
     for (size_t i = 0; !code && i < x->lora->count; i++) {
         const sfti_lora_module *m = &x->lora->modules[i];
-        bool plain = is_plain(m);
+        bool plain = is_plain_lora(m);
         bool scaled = plain && !m->slot[SFTI_SLOT_ALPHA] && (m->scale < 1 || m->scale > 1);
         bool whole = (plain && !scaled) || is_norm(x, m);
         if (scaled) code = fold_module(x, i, err);

@@ -38,6 +38,14 @@ bool cli_raw_next(cli_raw *raw) {
     return true;
 }
 
+bool cli_raw_is_key(sft_span a, sft_span b) {
+    char first[512], second[512];
+    bool plain = !memchr(a.data, '\\', a.len) && !memchr(b.data, '\\', b.len);
+    if (plain || a.len > sizeof first || b.len > sizeof second) return sft_span_equal(a, b);
+    size_t len = sfti_json_decode(a, first);
+    return sfti_json_decode(b, second) == len && memcmp(first, second, len) == 0;
+}
+
 bool cli_raw_member(sft_span object, const char *key, sft_span *value) {
     return object.len > 0 && *object.data == '{'
         && cli_raw_find(object, sft_span_cstr(key), value);
@@ -100,7 +108,7 @@ typedef struct merge_level {
 bool cli_raw_find(sft_span object, sft_span key, sft_span *value) {
     cli_raw raw;
     for (cli_raw_begin(&raw, object); cli_raw_next(&raw);) {
-        if (!sft_span_equal(raw.key, key)) continue;
+        if (!cli_raw_is_key(raw.key, key)) continue;
         *value = raw.value;
         return true;
     }
@@ -138,7 +146,7 @@ void cli_raw_merge(sfti_json_writer *w, sft_span under, sft_span over, cli_raw_k
             }
             bool known = level->count > KEYS_MOST && cli_raw_find(level->over, at->key, &was);
             for (size_t i = 0; level->count <= KEYS_MOST && i < level->count; i++)
-                known = known || sft_span_equal(level->keys[i], at->key);
+                known = known || cli_raw_is_key(level->keys[i], at->key);
             if (!known && (!keep || keep(at->key, at->value)))
                 cli_raw_write(w, at->key, at->value);
             continue;

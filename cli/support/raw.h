@@ -35,7 +35,10 @@ bool cli_raw_text(sft_span object, const char *key, sfti_arena *arena, sft_span 
  * both have an object under the same key, likewise with these. */
 typedef bool cli_raw_keep(sft_span key, sft_span value);
 void cli_raw_merge(sfti_json_writer *w, sft_span under, sft_span over, cli_raw_keep *keep);
-/* A member by its key as spelled; whether it has that value. */
+/* Whether two keys are the same, whichever way they are spelled (those of more than 512 bytes: if
+ * they are spelled alike). */
+bool cli_raw_is_key(sft_span a, sft_span b);
+/* A member by its key; whether it has that value. */
 bool cli_raw_find(sft_span object, sft_span key, sft_span *value);
 bool cli_raw_has(sft_span object, sft_span key, sft_span value);
 /* Whether cli_raw_merge would change nothing of `under` but its order. */

@@ -203,8 +203,10 @@ sft_code note_text(cli *c, sft_span old, const sft_node *root, const note_change
             cli_raw_write(&w, sft_span_cstr(note_fields[i].name), kept);
     }
     for (cli_raw_begin(&raw, old); cli_raw_next(&raw);) {
-        bool ours = cli_is(raw.key, NOTE_WEIGHTS) || cli_is(raw.key, NOTE_BYTES);
-        for (size_t i = 0; i < NOTE_FIELDS; i++) ours |= cli_is(raw.key, note_fields[i].name);
+        bool ours = cli_raw_is_key(raw.key, sft_span_cstr(NOTE_WEIGHTS))
+                 || cli_raw_is_key(raw.key, sft_span_cstr(NOTE_BYTES));
+        for (size_t i = 0; i < NOTE_FIELDS; i++)
+            ours |= cli_raw_is_key(raw.key, sft_span_cstr(note_fields[i].name));
         if (!ours) cli_raw_write(&w, raw.key, raw.value);
     }
     if (digest) {

@@ -350,6 +350,32 @@ def check_turned_bias():
     return wrong
 
 
+def check_told_conversions():
+    """What only a configuration of PEFT tells of a module has no place under other names."""
+    wrong, name = [], "base_model.model.transformer_blocks.0.attn.to_out.0"
+    rotation = {name + ".oft_R.weight": f32(np.ones((1, 6)))}
+    factors = {name + ".ia3_l": f32(np.ones((4, 1)))}
+    whole = {name + ".lokr_w1": f32(np.ones((2, 2))), name + ".lokr_w2": f32(np.ones((2, 2)))}
+    for tensors, told, code in (
+            (rotation, '"peft_type": "OFT"', 0),
+            (rotation, '"peft_type": "OFT", "use_cayley_neumann": false', 1),
+            (rotation, '"peft_type": "OFT", "num_cayley_neumann_terms": 7', 1),
+            (factors, '"peft_type": "IA3", "fan_in_fan_out": false', 0),
+            (factors, '"peft_type": "IA3", "fan_in_fan_out": true', 1),
+            (whole, '"peft_type": "LOKR", "r": 4, "alpha": 4', 0),
+            (whole, '"peft_type": "LOKR", "r": 4, "alpha": 2', 1)):
+        with tempfile.TemporaryDirectory() as folder:
+            write_plain(os.path.join(folder, "adapter_model.safetensors"), tensors)
+            with open(os.path.join(folder, "adapter_config.json"), "w", encoding="utf-8") as file:
+                file.write("{%s}" % told)
+            try:
+                run(folder, "lora", "convert", "adapter_model.safetensors", "-o", "o.safetensors",
+                    "--to", "kohya", "--architecture", "flux.1", code=code)
+            except AssertionError as error:
+                wrong.append("%s: %s" % (told, error))
+    return wrong
+
+
 def check_gguf(kind):
     """As merging into what convert makes of it."""
     rng, wrong = np.random.default_rng(4), []
@@ -385,7 +411,8 @@ def main():
                ("patterns", check_patterns, ()), ("no effect", check_idle, ()),
                ("whole LoKr of PEFT", check_whole_kron, ()),
                ("turned layers of (IA)^3", check_turned_ia3, ()),
-               ("biases of turned layers", check_turned_bias, ())]
+               ("biases of turned layers", check_turned_bias, ()),
+               ("conversions of what is told", check_told_conversions, ())]
     if gguf:
         checks += [("GGUF " + kind, check_gguf, (kind,)) for kind in ("F16", "Q8_0", "Q4_0")]
     passed, problems = 0, []

@@ -60,6 +60,15 @@ def test_any_order_and_any_pieces(tmp_path):
     assert path.read_bytes() == _core.save_bytes(SPECS)
 
 
+@pytest.mark.parametrize("dtype, kind", [("F32", "f4"), ("F16", "f2"), ("C64", "c8")])
+def test_strided_views_of_numpy(dtype, kind):
+    """memoryview has no values for some formats of numpy."""
+    file, values = io.BytesIO(), np.arange(6).astype(kind)
+    with _core.Writer(file, [("x", dtype, (3,))]) as writer:
+        writer.write("x", memoryview(values)[::2])
+    assert file.getvalue().endswith(values[::2].tobytes())
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.binary(max_size=40), max_size=8), st.data())
 def test_random_pieces(tmp_path_factory, tensors, data):

@@ -43,7 +43,11 @@ def packed(data: Any, dtype: str) -> Any:
         from .torch import _bytes_of
         return _bytes_of(data, dtype)
     if isinstance(data, memoryview):
-        return memoryview(data.tobytes()).cast(data.format)  # type: ignore[call-overload]
+        try:
+            return memoryview(data.tobytes()).cast(data.format)  # type: ignore[call-overload]
+        except ValueError:  # a format of numpy that memoryview has no values for, such as "Zf"
+            import numpy as np
+            return np.ascontiguousarray(data)
     if hasattr(data, "__array__") and not isinstance(data, _core.Tensor):
         import numpy as np
         array = np.asarray(data)

@@ -1,16 +1,27 @@
-/* Globs. Tests: tests/cli (--match). */
+/* Globs. Tests: test_glob.c, tests/cli (--match). */
 #include "base/glob.h"
+#include "base/utf8.h"
 
 #include <stdint.h>
 
-static bool set_holds(sft_span pattern, size_t at, size_t end, unsigned char c) {
+/* The character there, and its end; a byte that is no text is one beyond all characters. */
+static uint32_t char_at(sft_span text, size_t *at) {
+    const uint8_t *p = (const uint8_t *)text.data + *at;
+    uint32_t code;
+    size_t len = sfti_utf8_decode(p, (const uint8_t *)text.data + text.len, &code);
+    *at += len ? len : 1;
+    return len ? code : UINT32_C(0x110000) + *p;
+}
+
+/* at, end: of the set in its pattern. */
+static bool set_holds(sft_span pattern, size_t at, size_t end, uint32_t c) {
     size_t i = at + 1;
     bool negated = pattern.data[i] == '!' || pattern.data[i] == '^', found = false;
-    for (i += negated; i < end - 1; i++) {
-        unsigned char low = (unsigned char)pattern.data[i], high = low;
-        if (i + 2 < end - 1 && pattern.data[i + 1] == '-') {
-            high = (unsigned char)pattern.data[i + 2];
-            i += 2;
+    for (i += negated; i < end - 1;) {
+        uint32_t low = char_at(pattern, &i), high = low;
+        if (i + 1 < end - 1 && pattern.data[i] == '-') {
+            i++;
+            high = char_at(pattern, &i);
         }
         found |= c >= low && c <= high;
     }
@@ -34,12 +45,14 @@ static bool glob_step(sft_span pattern, size_t *p, sft_span text, size_t *t) {
         end = end < pattern.len ? end + 1 : 0;
     }
     if (end) {
-        if (!set_holds(pattern, *p, end, (unsigned char)text.data[*t])) return false;
+        /* A star may have ended within a character. */
+        if (((unsigned char)text.data[*t] & 0xC0) == 0x80) return false;
+        if (!set_holds(pattern, *p, end, char_at(text, t))) return false;
         *p = end;
-    } else {
-        if (c != text.data[*t]) return false;
-        *p += 1;
+        return true;
     }
+    if (c != text.data[*t]) return false;
+    *p += 1;
     *t += 1;
     return true;
 }

@@ -146,6 +146,10 @@ static sft_code add_module(simplify *x, size_t i, sft_error *err) {
                                 "expected a tensor of the model for this module, found none");
     if (m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_BIAS])
         return sfti_factored_refuse(x->lora, m, "factors without a bias of theirs", err);
+    const sfti_lora_config *config = sfti_lora_config_of(x->lora, m->name);
+    if (config && config->fan_in_fan_out && m->slot[SFTI_SLOT_IA3_FACTOR])
+        return sfti_factored_refuse(x->lora, m, "a layer with a row for each output "
+                                    "(fan_in_fan_out)", err);
     for (uint32_t at = x->model ? m->targets : 0; at; at = x->map->targets[at - 1].next)
         if (x->map->targets[at - 1].bias && m->type == SFTI_TYPE_IA3)
             return sfti_factored_refuse(x->lora, m, "a change of weights and of no bias", err);

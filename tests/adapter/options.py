@@ -316,6 +316,11 @@ def check_turned_ia3():
                     run(folder, "lora", "merge", "m.safetensors", "adapter_model.safetensors", "-o",
                         "o.safetensors")
                     found = read_plain(os.path.join(folder, "o.safetensors"))[0]
+                    said = run(folder, "lora", "simplify", "adapter_model.safetensors", "--model",
+                               "m.safetensors", "--rank", "exact", "-o", "s.safetensors",
+                               code=0 if inner and not turned else 1).stderr
+                if turned != ("fan_in_fan_out" in said):
+                    wrong.append("simplify: " + said)
                 rows = inner == turned
                 for leaf, want in (("weight", w * (by[:, None] if rows else by)),
                                    ("bias", b if inner else b * by)):

@@ -139,9 +139,10 @@ static sft_code convert_layer_at(sfti_convert_run *run, size_t i) {
         return sfti_convert_refuse(run, m, "a scale of 1 of LoKr whose factors are whole, for the "
                                            "other format has no place for it (lora simplify makes "
                                            "plain LoRA)");
-    bool told = config && ((m->slot[SFTI_SLOT_OFT_PACKED]
+    bool told = config && ((m->type == SFTI_TYPE_OFT && m->slot[SFTI_SLOT_OFT_PACKED]
                             && (config->cayley || config->terms != 5))
-                           || (m->slot[SFTI_SLOT_IA3_FACTOR] && config->fan_in_fan_out));
+                           || (m->type == SFTI_TYPE_IA3 && m->slot[SFTI_SLOT_IA3_FACTOR]
+                               && config->fan_in_fan_out));
     if (told)
         return sfti_convert_refuse(run, m, "a module that is not computed as a configuration of "
                                            "PEFT tells, which the other format has no place for");

@@ -147,7 +147,8 @@ static sft_code add_module(simplify *x, size_t i, sft_error *err) {
     if (m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_BIAS])
         return sfti_factored_refuse(x->lora, m, "factors without a bias of theirs", err);
     const sfti_lora_config *config = sfti_lora_config_of(x->lora, m->name);
-    if (config && config->fan_in_fan_out && m->slot[SFTI_SLOT_IA3_FACTOR])
+    if (config && config->fan_in_fan_out && m->type == SFTI_TYPE_IA3
+        && m->slot[SFTI_SLOT_IA3_FACTOR])
         return sfti_factored_refuse(x->lora, m, "a layer with a row for each output "
                                     "(fan_in_fan_out)", err);
     for (uint32_t at = x->model ? m->targets : 0; at; at = x->map->targets[at - 1].next)

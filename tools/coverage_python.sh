@@ -19,4 +19,5 @@ for folder in bindings/python/libsafetensors/*/; do # the modules are there
     ln -sfn "$PWD/$folder" "$build/python/libsafetensors/$(basename "$folder")"
 done
 find "$build" -name '*.gcda' -delete
-PYTHONPATH=$PWD/$build/python "$python" -m pytest -q -p no:cacheprovider "${tests[@]}"
+SFT_COMMAND=${SFT_COMMAND:-$PWD/build/coverage/safetensors} PYTHONPATH=$PWD/$build/python \
+    "$python" -m pytest -q -p no:cacheprovider "${tests[@]}"

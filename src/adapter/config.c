@@ -114,7 +114,7 @@ static sft_code take_member(sfti_lora *lora, sfti_lora_config *config, sft_span 
     sft_code code = SFT_OK;
     bool alpha = sfti_is(key, "lora_alpha") || (sfti_is(key, "alpha") && !config->has_alpha);
     bool text = json->type == SFTI_JSON_STRING;
-    sft_span said = text ? sfti_json_string(json, &lora->arena) : json->text;
+    sft_span said = sfti_json_string(json, &lora->arena);
     if (!said.data) return sfti_fail_memory(err, json->text.len);
     if (is_unlike(key, json, said)) config->unlike = key;
     if (sfti_is(key, "peft_type") && text) config->type = peft_type_of(said);

@@ -91,20 +91,16 @@ sft_code sfti_torchao_check(const sft_set *set, size_t i, sft_span object, const
                             "(block_size), found another number");
 }
 
-static sft_span said_text(const sfti_json *json, sfti_arena *arena) {
-    return json->type == SFTI_JSON_STRING ? sfti_json_string(json, arena) : json->text;
-}
-
 /* Whether the value that was just read, or the "_data" of an object, is one of the words. */
 static bool is_said(sfti_json *json, sft_span words, sfti_arena *arena) {
     bool object = json->type == SFTI_JSON_OBJECT, said = false;
     uint32_t depth = (uint32_t)json->depth;
-    sft_span word, value = said_text(json, arena);
+    sft_span word, value = sfti_json_string(json, arena);
     if (object) value = (sft_span){ "", 0 };
     while (object && sfti_json_next(json) == SFTI_JSON_KEY) {
         sft_span key = sfti_json_string(json, arena);
         (void)sfti_json_next(json);
-        if (sft_span_equal(key, sft_span_cstr("_data"))) value = said_text(json, arena);
+        if (sft_span_equal(key, sft_span_cstr("_data"))) value = sfti_json_string(json, arena);
         if (sfti_json_skip(json) == SFTI_JSON_ERROR) return false;
     }
     if (object && json->depth >= depth) return false;

@@ -2,6 +2,7 @@
 #include "text/links.h"
 
 #include "base/json_lex.h"
+#include "base/utf8.h"
 
 #define LINK_LENGTH_MOST 2048
 #define SENTENCE_MOST 400 /* bytes looked back for the words before a link */
@@ -37,19 +38,11 @@ static bool url_byte(char c) {
     return (unsigned char)c > ' ' && c != 0x7F && !strchr("\"'<>\\`{}|^[]", c);
 }
 
-/* Punctuation of other scripts, which ends a URL: "，", "。", "）". */
-static bool wide_mark(sft_span text) {
-    static const char marks[][2] = { { '\xE3', '\x80' }, { '\xEF', '\xBC' }, { '\xE2', '\x80' } };
-    for (size_t i = 0; text.len > 2 && i < sizeof marks / sizeof *marks; i++)
-        if (memcmp(text.data, marks[i], 2) == 0) return true;
-    return false;
-}
-
 /* The URL that begins the text: up to what no URL holds, without punctuation at its end. */
 static sft_span url_at(sft_span text) {
     size_t len = 0, open = 0;
     while (len < text.len && len < LINK_LENGTH_MOST && url_byte(text.data[len])
-           && !wide_mark(sfti_from(text, len))) {
+           && !sfti_utf8_mark(sfti_from(text, len))) {
         if (text.data[len] == '(') open++;
         if (text.data[len] == ')' && open-- == 0) break;
         len++;

@@ -78,13 +78,8 @@ static bool is_rooted(const scrub_look *l, size_t i) {
     return letter && look_at(l, at) == '/' && is_scrub_word(look_at(l, at + 1));
 }
 
-/* Whether a byte before i ends a mark such as "：" or "「": of U+2000 to 203F, 3000 to 303F, FF00
- * to FF3F. */
 static bool is_behind_mark(const scrub_look *l, size_t i) {
-    static const char marks[][2] = { { '\xE2', '\x80' }, { '\xE3', '\x80' }, { '\xEF', '\xBC' } };
-    for (size_t m = 0; i >= 3 && m < sizeof marks / sizeof *marks; m++)
-        if (memcmp(l->text + i - 3, marks[m], 2) == 0) return true;
-    return false;
+    return i >= 3 && sfti_utf8_mark((sft_span){ l->text + i - 3, 3 });
 }
 
 static bool is_path(const scrub_look *l, size_t i) {

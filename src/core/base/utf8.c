@@ -112,3 +112,10 @@ bool sfti_utf8_unsafe(uint32_t code) {
     }
     return low < sizeof unsafe_ranges / sizeof *unsafe_ranges && code >= unsafe_ranges[low][0];
 }
+
+bool sfti_utf8_mark(sft_span text) {
+    static const char marks[][2] = { { '\xE2', '\x80' }, { '\xE3', '\x80' }, { '\xEF', '\xBC' } };
+    for (size_t i = 0; text.len > 2 && i < sizeof marks / sizeof *marks; i++)
+        if (memcmp(text.data, marks[i], 2) == 0) return true;
+    return false;
+}

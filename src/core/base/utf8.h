@@ -20,4 +20,8 @@ bool sfti_utf8_has_control(sft_span text);
  * move the cursor, reorder text or make two different names look the same. */
 bool sfti_utf8_unsafe(uint32_t code);
 
+/* Whether text begins with a mark of other scripts, such as "，", "：" or "「": of U+2000 to 203F,
+ * 3000 to 303F, FF00 to FF3F. */
+bool sfti_utf8_mark(sft_span text);
+
 #endif

@@ -266,13 +266,16 @@ size_t sfti_json_decode(sft_span text, char *out) {
     return (size_t)(to - out);
 }
 
+/* An escape is of six bytes at most for each that it stands for. */
+sft_span sfti_json_word(const sfti_json *json, char room[SFTI_JSON_WORD]) {
+    if (!json->escaped || json->text.len > SFTI_JSON_WORD) return json->text;
+    return (sft_span){ room, sfti_json_decode(json->text, room) };
+}
+
 bool sfti_json_is(const sfti_json *json, const char *word) {
-    char decoded[240]; /* an escape is of six bytes at most for each that it stands for */
-    sft_span text = json->text;
+    char room[SFTI_JSON_WORD];
     if (json->type != SFTI_JSON_KEY && json->type != SFTI_JSON_STRING) return false;
-    if (json->escaped && text.len <= sizeof decoded)
-        text = (sft_span){ decoded, sfti_json_decode(text, decoded) };
-    return sft_span_equal(text, sft_span_cstr(word));
+    return sft_span_equal(sfti_json_word(json, room), sft_span_cstr(word));
 }
 
 sft_span sfti_json_string(const sfti_json *json, sfti_arena *arena) {

@@ -59,6 +59,10 @@ uint64_t sfti_json_uints(sfti_json *json, uint64_t *out, uint64_t cap);
 bool sfti_json_is_numbered(sft_span text);
 /* Unescape text into out (at least text.len bytes); returns the bytes written. */
 size_t sfti_json_decode(sft_span text, char *out);
+/* The key or string of the last event, in place or decoded into room; as it is spelled if that is
+ * longer than room, and so no word that is known. */
+#define SFTI_JSON_WORD 240
+sft_span sfti_json_word(const sfti_json *json, char room[SFTI_JSON_WORD]);
 /* Whether the key or string of the last event is this word, of at most 40 bytes, spelled with
  * escapes or without. */
 bool sfti_json_is(const sfti_json *json, const char *word);

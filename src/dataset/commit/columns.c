@@ -38,8 +38,7 @@ sft_code sfti_commit_columns(sft_commit *c, sft_error *err) {
         for (size_t k = 0; k < all; k++) {
             const sfti_ds_column *other = sfti_ds_column_find(
                 c->receipts[i].columns, c->receipts[i].column_count, columns[k].name);
-            const bool itself = k < count && other == &from[k];
-            if (other && !itself) sfti_ds_column_join(&columns[k], other, c->options->mode);
+            if (other) sfti_ds_column_join(&columns[k], other, c->options->mode);
         }
     c->next.columns = columns;
     c->next.column_count = all;

@@ -58,13 +58,6 @@ static const char *merge_gap(const char *at, const char *end) {
     return at;
 }
 
-/* A word of a tensor's entry, which may be spelled with escapes: at most "data_offsets". */
-#define WORD_MOST 72
-static sft_span merge_word(const sfti_json *json, char decoded[WORD_MOST]) {
-    if (!json->escaped || json->text.len > WORD_MOST) return json->text;
-    return (sft_span){ decoded, sfti_json_decode(json->text, decoded) };
-}
-
 /* "key":{…} in the window; NULL when it does not end there. *key is as spelled. */
 static const char *merge_entry(merge_run *run, sft_span *key, bool *escaped) {
     static const sft_span dtype = { "dtype", 5 }, shape = { "shape", 5 },
@@ -82,16 +75,16 @@ static const char *merge_entry(merge_run *run, sft_span *key, bool *escaped) {
     /* The entry's value at `at`; NULL when it does not end before `end`. */
     sfti_json json;
     sfti_ds_row *row = &run->row;
-    char word[WORD_MOST], value[WORD_MOST];
+    char word[SFTI_JSON_WORD], value[SFTI_JSON_WORD];
     bool good = true;
     sfti_json_begin(&json, lex.at, (size_t)(end - lex.at));
     if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return NULL;
     while (good && sfti_json_next(&json) == SFTI_JSON_KEY) {
-        sft_span key = merge_word(&json, word);
+        sft_span key = sfti_json_word(&json, word);
         sfti_json_type type = sfti_json_next(&json);
         if (sft_span_equal(key, dtype)) {
             good = type == SFTI_JSON_STRING &&
-                   sft_dtype_parse(merge_word(&json, value), &row->dtype);
+                   sft_dtype_parse(sfti_json_word(&json, value), &row->dtype);
         } else if (sft_span_equal(key, shape)) {
             row->rank = 0;
             row->shape = run->shape;

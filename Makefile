@@ -24,6 +24,7 @@
 #   make bench-loaders       TorchBatches beside MosaicML Streaming, WebDataset, HF and Lance
 #   make bench-spark         Spark with datasets beside Spark with Parquet
 #   make tsan-python         the extension under ThreadSanitizer
+#   make asan-python         Python's tests with the extension under ASan+UBSan (30 min)
 #   make conformance        other readers on tests/corpus, installed one by one; docs/conformance.md
 #   make zoo                 tests/zoo made anew from public model classes (see docs/accuracy.md)
 #   make screenshots         docs/pictures/catalogue*.png, in a browser
@@ -68,7 +69,7 @@ DESTDIR ?=
 BUNDLE := $(if $(filter command line,$(origin NAME)),$(NAME),safetensors)
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
-.PHONY: windows all demo screenshots build check test python tsan-python bench-python bench-eager bench-dataset bench-loaders asan msan tsan m32 s390x aarch64 zig conformance kill \
+.PHONY: windows all demo screenshots build check test python tsan-python asan-python bench-python bench-eager bench-dataset bench-loaders asan msan tsan m32 s390x aarch64 zig conformance kill \
         writers fuzz bench release-rehearsal figures coverage install bundle clean setup-build setup-test setup-bench setup-cross setup-windows \
         setup-abi abi abi-baseline \
         deb deb-test dist dist-test manifests test-packages \
@@ -96,7 +97,10 @@ python: setup-build
 	@tools/venv.sh
 
 tsan-python: python
-	@tools/tsan_python.sh
+	@tools/sanitized_python.sh thread
+
+asan-python: build python
+	@tools/sanitized_python.sh address
 
 test-spark: setup-build
 	@tools/spark_env.sh

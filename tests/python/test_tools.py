@@ -301,7 +301,7 @@ def test_what_hash_refuses(model, tmp_path):
 
 def test_progress_stops(tmp_path):
     path = tmp_path / "x"
-    array = np.broadcast_to(np.zeros(1, np.uint8), (1 << 29,))
+    array = np.broadcast_to(np.zeros(1, np.uint8), (1 << 26,))
     _core.save_file(path, [("x", "U8", array.shape, array, array.strides)], sync=False)
 
     def progress(done, total):

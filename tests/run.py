@@ -14,7 +14,8 @@ pytest run. It gets:
   SFT_LIMIT    the suite's limit in seconds, of which limits inside the suite are shares
   TMPDIR       a folder of its own, removed with all that a killed suite or another's library left
 and runs in the repository's root. A suite that reaches its limit is killed and has failed.
-Suites of the environments with third-party packages run in sequence, in parallel to the others.
+Suites of the environments with third-party packages run in sequence, in parallel to the others;
+so do, in a third lane, those of the browser and the part under ASan.
 """
 import argparse
 import glob
@@ -75,12 +76,12 @@ SHORT, LONG = ["-m", "not long"], ["-m", "long"]
 
 # The longest of `make check`, which begin: what is short then fills both lanes to the same end.
 LONGEST = ("cli", "unit", "info", "stats", "import")
-# Suites of these programs run in parallel to the others: they wait for networks and for the
-# processes that they start.
-PARALLEL = {"tools/venv.sh", VENV, "tools/spark_env.sh", SPARK, "tools/engines_env.sh", ENGINES,
-            "tools/browser_env.sh", BROWSER}
-# So do these, for the two to end at the same time.
-SECOND = {"convert", "import-hostile", "mutate", "schema", "zig"}
+# Suites run in three lanes, for much of their time is waiting: for networks, for the processes
+# that they start. The second has what needs the environments of these programs, in their order,
+# and convert, import-hostile and schema, for all to end at about the same time.
+SECOND = {"tools/venv.sh", VENV, "tools/spark_env.sh", SPARK, "tools/engines_env.sh", ENGINES,
+          "convert", "import-hostile", "schema"}
+THIRD = {"tools/browser_env.sh", BROWSER, "mutate", "asan", "zig"}
 SAYING = threading.Lock()
 RUNNING = set()
 
@@ -213,7 +214,7 @@ SUITES = [
     ("import", "check test asan coverage", 600, [PY, "tests/import/run.py"],
      "tests/import/run.py"),
     ("venv", "test long", 1200, ["tools/venv.sh", "--count"], "tools/venv.sh"),
-    ("python", "test", 1080,
+    ("python", "test", 2100,
      [VENV, *PYTEST, *SHORT, "tests/python", "--ignore=tests/python/test_package.py"], VENV),
     ("python-long", "long", 1200, [VENV, *PYTEST, *LONG, "tests/python"], VENV),
     ("remote-honest", "test coverage", 600, [VENV, "tests/remote/hub_honest.py"], VENV),
@@ -227,7 +228,7 @@ SUITES = [
     ("import-full", "long coverage", 1200, [VENV, "tests/import/run.py", "--full"], VENV),
     ("package", "test", 600, [VENV, *PYTEST, *SHORT, "tests/python/test_package.py"], VENV),
     ("spark-env", "test long", 1200, ["tools/spark_env.sh", "--count"], "tools/spark_env.sh"),
-    ("spark", "test", 720, [SPARK, *PYTEST, *SHORT, "tests/spark"], SPARK),
+    ("spark", "test", 1200, [SPARK, *PYTEST, *SHORT, "tests/spark"], SPARK),
     ("spark-long", "long", 900, [SPARK, *PYTEST, *LONG, "tests/spark"], SPARK),
     ("engines-env", "long", 1200, ["tools/engines_env.sh", "--count"], "tools/engines_env.sh"),
     ("engines", "long", 1200, [ENGINES, *PYTEST, "tests/engines"], ENGINES),
@@ -239,7 +240,7 @@ SUITES = [
     ("official-set", "long", 600, [VENV, "tests/compat/official_suite.py", "--official"],
      "tests/compat/official_suite.py"),
     ("mutate", "test", 600, [PY, "tests/mutate.py"], "tests/mutate.py"),
-    ("asan", "test", 1200, [PY, "tests/run.py", "asan-short"], "tests/run.py"),
+    ("asan", "test", 1800, [PY, "tests/run.py", "asan-short"], "tests/run.py"),
     ("zig-env", "long", 1200, ["tools/zig_env.sh", "--count"], "tools/zig_env.sh"),
     ("zig", "long", 1800, [PY, "tests/run.py", "zig"], "tests/run.py"),
 ]
@@ -436,14 +437,15 @@ def main():
     begin = time.monotonic()
     results = []
     if args.no_build or build(args.target, env, logs):
-        both = [[row for row in chosen
-                 if (row[3][0] in PARALLEL or row[0] in SECOND) is parallel]
-                for parallel in (False, True)]
-        if args.target == "check":  # none waits for another: each lane takes the next
-            both = [iter(sorted(chosen, key=lambda row: LONGEST.index(row[0])
+        each = [[], [], []]
+        for row in chosen:
+            names = {row[0], row[3][0]}
+            each[2 if names & THIRD else 1 if names & SECOND else 0].append(row)
+        if args.target == "check":  # none waits for another: each of two takes the next
+            each = [iter(sorted(chosen, key=lambda row: LONGEST.index(row[0])
                                 if row[0] in LONGEST else len(LONGEST)))] * 2
         lanes = [threading.Thread(target=lane, daemon=True,
-                                  args=(rows, env, logs, args.verbose, results)) for rows in both]
+                                  args=(rows, env, logs, args.verbose, results)) for rows in each]
         try:
             for one in lanes:
                 one.start()

@@ -333,9 +333,6 @@ sft_code sfti_convert_stack(sfti_convert_run *run, sfti_convert_layer *const *pi
         const sfti_lora_module *m = f.at[k]->module;
         if (m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_BIAS])
             return sfti_convert_refuse(run, m, "biases of one scale, which is theirs, too");
-        if (m->slot[SFTI_SLOT_MAGNITUDE] && (scale < 0 || scale > 0)
-            && !(m->scale < 0) && !(m->scale > 0)) /* its magnitude would begin to count */
-            return sfti_convert_refuse(run, m, "an alpha that is not 0");
         sft_source *source = sfti_arena_take(&run->out->out.arena, sizeof *source);
         if (!source) return sfti_fail_memory(run->err, sizeof *source);
         code = scale_up_matrix(run, &ups[0][k], m->scale / scale, source);

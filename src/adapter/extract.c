@@ -243,6 +243,27 @@ static sft_span name_layer(extract *x, const char *prefix, sft_span path) {
 
 /* ── Layers ── */
 
+/* Rows that are looked up: PEFT's factors of them have names and an order of their own. */
+static bool is_embedding(const sft_tensor *tensor) {
+    static const char *const ends[] = {
+        "embed_tokens.weight", "wte.weight", "wpe.weight", "word_embeddings.weight",
+        "shared.weight", "embed_in.weight", "token_embedding.weight", "tok_embeddings.weight",
+        "embed_tokens_per_layer.weight", "position_embedding.weight", "embed_positions.weight",
+        "position_embeddings.weight", "token_type_embeddings.weight",
+        "relative_attention_bias.weight",
+    };
+    return tensor->rank == 2 && SFTI_ONE_OF(tensor->name, ends, sfti_ends);
+}
+
+static bool name_embedding(extract *x, sfti_factor *layer, sft_span name) {
+    layer->up = sfti_arena_join(&x->f->arena, name, sft_span_cstr(".lora_embedding_A"));
+    layer->down = sfti_arena_join(&x->f->arena, name, sft_span_cstr(".lora_embedding_B"));
+    layer->turned = true;
+    layer->up_shape[1] = layer->up_shape[0];
+    layer->down_shape[0] = layer->down_shape[1];
+    return layer->up && layer->down;
+}
+
 static sft_code add_layer(extract *x, const extract_item *item, sft_span name, sft_error *err) {
     const sft_tensor *tensor = sft_set_tensor_at(x->tuned, item->tuned);
     extract_item *items = sfti_arena_grow(&x->f->arena, x->items, x->count, 1, &x->capacity,
@@ -253,8 +274,10 @@ static sft_code add_layer(extract *x, const extract_item *item, sft_span name, s
     layer->number = x->count;
     items[x->count++] = *item;
     layer->dtype = sfti_factored_dtype(x->f, tensor->dtype);
-    if (sfti_factor_named(x->f, layer, name, x->to == SFT_ADAPTER_PEFT, item->rows,
-                          tensor->shape[1], tensor->shape + 2, tensor->rank - 2))
+    bool peft = x->to == SFT_ADAPTER_PEFT;
+    if (sfti_factor_named(x->f, layer, name, peft, item->rows, tensor->shape[1],
+                          tensor->shape + 2, tensor->rank - 2)
+        && (!peft || !is_embedding(tensor) || name_embedding(x, layer, name)))
         return SFT_OK;
     return sfti_fail_memory(err, name.len);
 }

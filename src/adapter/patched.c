@@ -108,10 +108,10 @@ static sft_code check_changed(const sfti_patched *merge, uint32_t i, sft_error *
 }
 
 /* Whether nothing would change: then the tensor is left as it is. Rotations are never, for their
- * rescale does not depend on the strength. */
+ * rescale does not depend on the strength. DoRA's magnitudes count whatever alpha is. */
 static bool leaves_alone(const sfti_lora_module *m, double strength, bool bias) {
     bool none = !(m->scale < 0) && !(m->scale > 0); /* alpha is 0 */
-    if (none && m->has_alpha && !bias) return true;
+    if (none && m->has_alpha && !bias && !m->slot[SFTI_SLOT_MAGNITUDE]) return true;
     bool turns = m->type == SFTI_TYPE_OFT || m->type == SFTI_TYPE_BOFT;
     return !(strength < 0) && !(strength > 0) && !turns;
 }

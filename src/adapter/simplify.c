@@ -110,7 +110,8 @@ static sft_code simplify_layer(sft_adapter_factors *f, sfti_factor *layer,
                             .rows = rows };
     sfti_row_matrix all = { rows, cols, read_change, &ch };
     sft_code code = SFT_OK;
-    layer->told.left_out = m->has_alpha && !(m->scale < 0) && !(m->scale > 0); /* adds nothing */
+    layer->told.left_out = m->has_alpha && !(m->scale < 0) && !(m->scale > 0)
+                        && !m->slot[SFTI_SLOT_MAGNITUDE]; /* adds nothing */
     if (layer->told.left_out) return SFT_OK;
     if (is_plain_lora(m)) return sfti_lora_factors(x->lora, m, arena, &out->up, &out->down, err);
     const sfti_lora_target *t = x->model ? next_target(x, NULL, m) : NULL;

@@ -377,6 +377,43 @@ def extract(folder):
 
 
 @case
+def extract_embeddings(folder):
+    """PEFT has names of its own for factors of embeddings, which are stored the other way round."""
+    name = "model.embed_tokens.weight"
+    base, delta = noise(1, 30, 12).astype("f4"), noise(2, 30, 2) @ noise(3, 2, 12)
+    save(folder, "base.safetensors", {name: tensor(base)})
+    save(folder, "tuned.safetensors", {name: tensor(base + delta.astype("f4"))})
+    run(folder, "extract", "tuned.safetensors", "base.safetensors", "-o", "out.safetensors", "--rank",
+        "2", "--no-sync")
+    after, _ = load(folder, "out.safetensors")
+    a, b = (after["base_model.model.model.embed_tokens.lora_embedding_" + end][0] for end in "AB")
+    demand(len(after) == 2 and a.shape == (2, 30) and b.shape == (12, 2), after)
+    close((b @ a).T, delta, 2, 1e-5)
+    run(folder, "merge", "base.safetensors", "out.safetensors", "-o", "again.safetensors", "--no-sync")
+    off = np.abs(load(folder, "again.safetensors")[0][name][0] - base - delta).max()
+    demand(off < 1e-5, off)
+    run(folder, "extract", "tuned.safetensors", "base.safetensors", "-o", "kohya.safetensors", "--rank",
+        "2", "--to", "kohya", "--no-sync")
+    demand("lora_unet_embed_tokens.lora_up.weight" in load(folder, "kohya.safetensors")[0],
+           load(folder, "kohya.safetensors")[0].keys())
+
+
+@case
+def simplify_idle(folder):
+    """Of DoRA with an alpha of 0 the magnitudes count."""
+    w, magnitude = noise(1, 8, 6), np.abs(noise(2, 8, 1)) + 0.5
+    save(folder, "model.safetensors",
+         {"model.diffusion_model.input_blocks.4.1.transformer_blocks.0.attn1.to_q.weight": tensor(w)})
+    save(folder, "dora.safetensors", {**lora(UNET, noise(3, 8, 2), noise(4, 2, 6), 0.0),
+                                      UNET + ".dora_scale": tensor(magnitude)})
+    run(folder, "simplify", "dora.safetensors", "--model", "model.safetensors", "-o", "out.safetensors",
+        "--rank", "exact", "--no-sync")
+    found, _ = product(load(folder, "out.safetensors")[0], UNET)
+    want = magnitude * w / np.linalg.norm(w, axis=1, keepdims=True) - w
+    demand(np.abs(found - want).max() < 1e-5, found - want)
+
+
+@case
 def extract_best(folder):
     """A difference of full rank: the error is that of the SVD, for tall, wide and large layers."""
     for shape in ((300, 120), (120, 300), (700, 900), (5, 400)):

@@ -99,7 +99,7 @@ class Module:
             return np.einsum("knm,kni->kmi", r, w.reshape(-1, 4, w.shape[1])).reshape(w.shape)
         if self.method == "ia3":
             return w * (1 + m * self.factors)
-        if self.scale == 0:
+        if self.scale == 0 and self.method != "dora":
             return w
         change = self.change + (w @ self.by_weight if self.method == "glora" else 0)
         if self.method != "dora":
@@ -161,7 +161,7 @@ def pieces(seed):
         done = run(folder, "convert", "in.safetensors", "-o", "whole.safetensors", "--to",
                    to, "--architecture", "flux.1")
         can = CAN[method] == "always" or (CAN[method] == "common" and common is not None) \
-            or (CAN[method] == "dora" and len(idle) == 1)
+            or CAN[method] == "dora"
         can = can and (method, to) != ("tucker", "comfy") # which has no name for the core
         if not can:
             fine = done.returncode == 1 and "expected" in done.stderr

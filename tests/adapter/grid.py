@@ -75,7 +75,7 @@ def made(draw, cell, name):
     if "dora" in method:
         draw.chance = 0.0 if "columns" in method else 0.9
         by = d.dora(m, shape, draw, delta)
-        return m, lambda w: w if m.alpha == 0 else by(w, STRENGTH)
+        return m, lambda w: by(w, STRENGTH)
     if callable(delta):
         return m, lambda w: w + STRENGTH * delta(w)
     return m, lambda w: w + STRENGTH * delta

@@ -232,6 +232,9 @@ static void takes_methods(void **unused) {
         { "DoRA of columns", "c.weight F32 2,2 3 4 4 3", "c.lora_down.weight F32 1,2;"
           "c.lora_up.weight F32 2,1;c.dora_scale F32 1,2 10 5", NULL, SFT_OK,
           "c.weight F32 2,2 6 4 8 3" },
+        { "DoRA of alpha 0", "c.weight F32 2,2 3 4 4 3", "c.lora_down.weight F32 1,2 7 8;"
+          "c.lora_up.weight F32 2,1 5 6;c.alpha F32 - 0;c.dora_scale F32 2,1 10 5", NULL, SFT_OK,
+          "c.weight F32 2,2 6 8 4 3" },
         { "DoRA of rows", "c.weight F32 2,2 3 4 4 3", "c.lora_down.weight F32 1,2;"
           "c.lora_up.weight F32 2,1;c.dora_scale F32 2,1 10 5", NULL, SFT_OK,
           "c.weight F32 2,2 6 8 4 3" },

@@ -382,11 +382,6 @@ static void divides_and_fuses(void **unused) {
           TO("k") B2 TO("k") A2 TO("k.lora_magnitude_vector F32 2 3 4;")
           TO("v") B2 TO("v") A2 TO("v.lora_magnitude_vector F32 2 5 6"), NULL, SFT_CAST_DTYPE,
           "a magnitude for each row of all layers" },
-        { "a magnitude that would begin to count", "flux.1", KOHYA,
-          TO("q") B2 TO("q") A2 TO("q.alpha F32 - 0;") TO("q.lora_magnitude_vector F32 2 1 2;")
-          TO("k") B2 TO("k") A2 TO("k.alpha F32 - 1;") TO("k.lora_magnitude_vector F32 2 3 4;")
-          TO("v") B2 TO("v") A2 TO("v.alpha F32 - 1;") TO("v.lora_magnitude_vector F32 2 5 6"),
-          NULL, SFT_CAST_DTYPE, "an alpha that is not 0" },
         { "biases of two scales", "flux.1", KOHYA,
           TO("q") B2 TO("q") A2 TO("q.alpha F32 - 2;") TO("q.lora_B.bias F32 2 1 2;")
           TO("k") B2 TO("k") A2 TO("k.alpha F32 - 1;") TO("k.lora_B.bias F32 2 3 4;")

@@ -144,6 +144,13 @@ static sft_code resolve_override_shape(const column_resolver *s, const sfti_ds_o
     return SFT_OK;
 }
 
+/* Numbers without their point, in lists, too: no cast and no shape keeps what they mean. */
+static bool resolve_is_decimal(const struct ArrowSchema *at) {
+    sfti_arrow_list list;
+    while (!at->dictionary && sfti_arrow_list_read(at->format, &list)) at = at->children[0];
+    return strncmp(at->dictionary ? at->dictionary->format : at->format, "d:", 2) == 0;
+}
+
 static sft_code resolve_override(const column_resolver *s, const struct ArrowSchema *child,
                             sfti_ds_column *c) {
     const sft_dataset_options *o = s->options;
@@ -151,7 +158,7 @@ static sft_code resolve_override(const column_resolver *s, const struct ArrowSch
     for (size_t i = 0; i < o->override_count; i++) {
         const sfti_ds_override *override = &o->overrides[i];
         if (override->column.len && !sft_span_equal(override->column, c->name)) continue;
-        if (c->encoding || c->opaque)
+        if (c->encoding || c->opaque || resolve_is_decimal(child))
             return resolve_type_fail(s->err, c->name, "text, bytes, decimals, structs and lists of "
                                      "them take no dtype and no shape (options for single columns "
                                      "name the others)");

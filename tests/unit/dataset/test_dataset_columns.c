@@ -254,6 +254,13 @@ static void test_asked(void **unused) {
     (void)unused;
     REFUSED(am_of(am_type("+s", ""), am_type("d:9,2", "d")), SFT_COLUMN_TYPE,
             "column \"d\": text, bytes, decimals, structs", "batch_size=1", "dtype=F32");
+    REFUSED(am_of(am_type("+s", ""), am_type("d:9,2,64", "d")), SFT_COLUMN_TYPE,
+            "column \"d\": text, bytes, decimals, structs", "batch_size=1", "dtype=F32");
+    REFUSED(am_of(am_type("+s", ""), am_type("d:9,2,32", "d")), SFT_COLUMN_TYPE,
+            "column \"d\": text, bytes, decimals, structs", "batch_size=1", "shapes={\"d\":[1]}");
+    REFUSED(am_of(am_type("+s", ""), am_list("+l", "d", am_type("d:9,2,64", "item"))),
+            SFT_COLUMN_TYPE, "column \"d\": text, bytes, decimals, structs", "batch_size=1",
+            "dtype={\"d\":\"F64\"}");
     REFUSED(am_of(am_of(am_type("+s", ""), am_type("u", "id")),
                   am_list("+l", "x", am_type("u", "item"))), SFT_COLUMN_TYPE,
             "column \"x\" (list<string>): lists of text or bytes have no dtype", "name_col=id");

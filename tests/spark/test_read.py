@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -482,6 +483,18 @@ def test_fractions_are_no_integers():
         _values.st_to_array(made, pa.int64())
 
 
+@pytest.mark.parametrize("shape", [[2.5], [2.5, 0.8], [Decimal("2.5")], [-1], [None]])
+def test_shapes_are_whole(shape):
+    for make in (lambda: _functions._packed_row([1.0, 2.0], shape, "F32"),
+                 lambda: _values.arr_to_st(pa.array([[1.0, 2.0]]), pa.array([shape]),
+                                           pa.array(["F32"]))):
+        with pytest.raises(ValueError, match="shape: expected whole numbers from 0 on"):
+            make()
+    assert _functions._packed_row([1.0, 2.0], [2.0], "F32")[1] == [2]
+    with pytest.raises(TypeError):
+        _functions.arr_to_st("a", [2.5], "F32")
+
+
 def test_every_half_is_decoded():
     bits = np.arange(1 << 16, dtype=np.uint16)
     made = pa.array([{"data": bits.tobytes(), "shape": [1 << 16], "dtype": "F16"}])
@@ -491,8 +504,6 @@ def test_every_half_is_decoded():
 
 def test_decimals():
     """What SQL makes of array(1.5, 2)."""
-    from decimal import Decimal
-
     def made(values, dtype):
         arrays = pa.array([[Decimal(one) for one in values]], pa.list_(pa.decimal128(21, 1)))
         return _values.arr_to_st(arrays, pa.array([[len(values)]], DTYPES["shape"]),

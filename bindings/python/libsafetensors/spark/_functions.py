@@ -1,6 +1,7 @@
 """SQL functions over tensor structs, and their registration with the data source."""
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 __all__ = ["arr_to_st", "register", "st_to_array"]
@@ -46,7 +47,7 @@ def arr_to_st(array: Any, shape: Any, dtype: Any) -> Any:
     from pyspark.sql import Column
     from pyspark.sql import functions as F
     if not isinstance(shape, (str, Column)):
-        shape = F.array(*[F.lit(int(one)) for one in shape]) if len(shape) else \
+        shape = F.array(*[F.lit(operator.index(one)) for one in shape]) if len(shape) else \
             F.array().cast("array<int>")
     return _packing()(array, shape, F.lit(dtype) if isinstance(dtype, str) else dtype)
 
@@ -83,8 +84,10 @@ def _packed_row(array: Any, shape: Any, dtype: Any) -> Any:
 
     from ._values import arr_to_st as convert
     values = pa.array([array], None if len(array) else pa.list_(pa.float32()))
-    made = convert(values, pa.array([shape], pa.list_(pa.int32())), pa.array([dtype]))[0]
-    return made["data"].as_py(), list(shape), dtype.upper()
+    # Without a type: that of Arrow would cut a fraction.
+    sizes = pa.array([shape], None if len(shape) else pa.list_(pa.int32()))
+    made = convert(values, sizes, pa.array([dtype]))[0]
+    return made["data"].as_py(), made["shape"].as_py(), dtype.upper()
 
 
 def _arrow_kind(kind: str) -> Any:

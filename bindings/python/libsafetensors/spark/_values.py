@@ -245,8 +245,9 @@ def _products(shapes: Any) -> list[int]:
     product, found = 0, []
     for shape in shapes.to_pylist():
         if shape != last:
-            if any(dim is None or dim < 0 for dim in shape):
-                raise ValueError("arr_to_st: shape: expected numbers from 0 on, found %s" % shape)
+            if any(dim is None or dim < 0 or dim % 1 for dim in shape):
+                raise ValueError("arr_to_st: shape: expected whole numbers from 0 on, found %s"
+                                 % shape)
             last, product = shape, math.prod(shape)
         found.append(product)
     return found

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "remote/http/text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define BUCKET_LEAST 3
@@ -372,8 +373,10 @@ bool sfti_object_explain(sfti_target *target, const char *url, const sfti_answer
     if (answer->status != 401 && answer->status != 403) return false;
     bool asked = store->keys.id || store->bearer;
     size_t word = strcspn(answer->line, ":");
+    char status[20];
+    (void)snprintf(status, sizeof status, "status %d", answer->status);
     (void)sfti_fail(err, SFT_REMOTE_DENIED, "access denied%s (%s%.*s)%s%s",
-                    asked ? "" : " to requests without credentials", word ? "" : "status 403",
+                    asked ? "" : " to requests without credentials", word ? "" : status,
                     word < 60 ? (int)word : 60, answer->line, store->advice ? "; " : "",
                     store->advice ? store->advice : "");
     sfti_hint(err, store->denied);

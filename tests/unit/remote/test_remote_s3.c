@@ -279,6 +279,8 @@ static void test_failures(void **state) {
           SFT_HINT_REMOTE_CREDENTIALS, "access denied (AccessDenied)" },
         { "s3://bucket/k", true, 403, "", SFT_REMOTE_DENIED, SFT_HINT_REMOTE_CREDENTIALS,
           "access denied (status 403)" },
+        { "s3://bucket/k", true, 401, "", SFT_REMOTE_DENIED, SFT_HINT_REMOTE_CREDENTIALS,
+          "access denied (status 401)" },
         { "s3://bucket/k", true, 403, XML_ERROR("SignatureDoesNotMatch", "x"), SFT_REMOTE_DENIED,
           SFT_HINT_REMOTE_CREDENTIALS, "the secret key is not that of the access key" },
         { "s3://bucket/k", true, 403, XML_ERROR("InvalidAccessKeyId", "x"), SFT_REMOTE_DENIED,

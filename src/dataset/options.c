@@ -190,7 +190,9 @@ static sft_code option_compat(option_reader *r) {
 static sfti_ds_override *override_of(option_reader *r, sft_span column) {
     sft_dataset_options *o = r->out;
     for (size_t i = 0; i < o->override_count; i++)
-        if (sft_span_equal(r->overrides[i].column, column)) return &r->overrides[i];
+        if (!r->overrides[i].column.data == !column.data &&
+            sft_span_equal(r->overrides[i].column, column))
+            return &r->overrides[i];
     sfti_ds_override *override = &r->overrides[o->override_count++];
     memset(override, 0, sizeof *override);
     override->column = column;
@@ -281,7 +283,7 @@ static sft_code overrides_take(option_reader *r, override_take_fn take, const ch
 
 static sft_code option_dtype(option_reader *r) {
     sft_dtype dtype;
-    sft_span none = { "", 0 };
+    sft_span none = { NULL, 0 };
     sft_span value = option_trim(r->value);
     if (value.len && value.data[0] == '{')
         return overrides_take(r, override_dtype, "a dtype, or a JSON object of column and dtype");

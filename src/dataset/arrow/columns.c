@@ -157,7 +157,7 @@ static sft_code resolve_override(const column_resolver *s, const struct ArrowSch
     char type[SFTI_ARROW_TEXT];
     for (size_t i = 0; i < o->override_count; i++) {
         const sfti_ds_override *override = &o->overrides[i];
-        if (override->column.len && !sft_span_equal(override->column, c->name)) continue;
+        if (override->column.data && !sft_span_equal(override->column, c->name)) continue;
         if (c->encoding || c->opaque || resolve_is_decimal(child))
             return resolve_type_fail(s->err, c->name, "text, bytes, decimals, structs and lists of "
                                      "them take no dtype and no shape (options for single columns "
@@ -275,7 +275,7 @@ sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
     sft_code code = resolve_names(&s);
     for (size_t i = 0; !code && i < options->override_count; i++) {
         const sfti_ds_override *override = &options->overrides[i];
-        if (override->column.len == 0 || resolve_find(&s, override->column) < s.n) continue;
+        if (!override->column.data || resolve_find(&s, override->column) < s.n) continue;
         code = resolve_unknown(&s, override->has_dtype ? "dtype" : "shapes", override->column);
     }
     if (code) return code;

@@ -252,6 +252,17 @@ static void test_broken_schemas(void **unused) {
 /* What options may ask of columns whose type says otherwise. */
 static void test_asked(void **unused) {
     (void)unused;
+    /* A column without a name is one, not all. */
+    TOLD(am_of(am_of(am_type("+s", ""), am_type("f", "")), am_type("l", "b")),
+         BATCH("{\"name\":\"\",\"dtype\":\"BF16\",\"shape\":[1],\"arrow\":\"float\"},"
+               "{\"name\":\"b\",\"dtype\":\"F64\",\"shape\":[],\"arrow\":\"int64\"}"),
+         "batch_size=1", "shapes={\"\":[1]}", "dtype={\"\":\"BF16\",\"b\":\"F64\"}");
+    TOLD(am_of(am_of(am_type("+s", ""), am_type("f", "")), am_type("l", "b")),
+         BATCH("{\"name\":\"\",\"dtype\":\"F64\",\"shape\":[1],\"arrow\":\"float\"},"
+               "{\"name\":\"b\",\"dtype\":\"F64\",\"shape\":[],\"arrow\":\"int64\"}"),
+         "batch_size=1", "shapes={\"\":[1]}", "dtype=F64");
+    REFUSED(table(), SFT_COLUMN_UNKNOWN, "option dtype: expected one of the columns",
+            "batch_size=1", "columns=n", "dtype={\"\":\"F64\"}");
     REFUSED(am_of(am_type("+s", ""), am_type("d:9,2", "d")), SFT_COLUMN_TYPE,
             "column \"d\": text, bytes, decimals, structs", "batch_size=1", "dtype=F32");
     REFUSED(am_of(am_type("+s", ""), am_type("d:9,2,64", "d")), SFT_COLUMN_TYPE,

@@ -189,10 +189,11 @@ static void save_index_metadata(set_save *s, sfti_json_writer *w) {
     while (object && sfti_json_next(&json) == SFTI_JSON_KEY) {
         /* As spelled, quotes and all. */
         sft_span key = { json.begin + json.start, json.text.len + 2 };
+        char room[SFTI_JSON_WORD];
+        bool total = sft_span_equal(sfti_json_word(&json, room), sft_span_cstr("total_size"));
         (void)sfti_json_next(&json);
         const char *value = json.begin + json.start;
         (void)sfti_json_skip(&json);
-        bool total = sft_span_equal(key, sft_span_cstr("\"total_size\""));
         if (total && met) continue;
         save_index_text(w, any ? ",\n    " : "\n    ");
         any = true;

@@ -426,6 +426,7 @@ static void test_set_kept(void **state) {
         { "{\"a\":[1, {\"b\":null}] , \"total_size\":\"x\",\"z\\u0061\":1.50}",
           "\n    \"a\": [1, {\"b\":null}],\n    \"total_size\": 14,\n    \"z\\u0061\": 1.50" },
         { " {\"total_size\": 1, \"total_size\": 2}", "\n    \"total_size\": 14" },
+        { "{\"total\\u005fsize\":1,\"b\":2}", "\n    \"total_size\": 14,\n    \"b\": 2" },
         { "[1]", "\n    \"total_size\": 14" },
         { "{\"b\":\"c\"}", "\n    \"b\": \"c\",\n    \"total_size\": 14" },
     };

@@ -40,6 +40,35 @@ static void data_distances(const data_batch *batch) {
     }
 }
 
+static bool data_is_wide(sft_dtype dtype) { return dtype == SFT_I64 || dtype == SFT_U64; }
+
+/* What a 64-bit integer has more than the F64 next to it. */
+static double data_rest(sft_dtype dtype, uint64_t word, double value) {
+    double end = dtype == SFT_I64 ? 9223372036854775808.0 : 18446744073709551616.0;
+    uint64_t turn = dtype == SFT_I64 ? UINT64_C(1) << 63 : 0, whole = 0;
+    if (value < end) whole = turn ? (uint64_t)(int64_t)value : (uint64_t)value;
+    else whole = turn; /* 2^64, of which nothing is left, is 0 */
+    uint64_t less = whole - word, more = word - whole; /* one of them is at most 1024 */
+    return more <= less ? (double)more : -(double)less;
+}
+
+/* Distances to or between 64-bit integers, which are not all numbers of F64. */
+static void data_exact(const data_stretch *s, const data_batch *batch) {
+    for (size_t i = 0; i < batch->count; i++) {
+        const double values[2] = { batch->a[i], batch->b[i] };
+        double rest[2] = { 0, 0 };
+        for (int k = 0; k < 2; k++)
+            if (data_is_wide(s->dtype[k]))
+                rest[k] = data_rest(s->dtype[k], sfti_get_u64(s->bytes[k] + 8 * (s->at + i)),
+                                    values[k]);
+        double size = data_abs(values[1] + rest[1]);
+        double distance = data_abs(values[0] - values[1] + (rest[0] - rest[1]));
+        double relative = distance / size;
+        batch->distance[i] = distance;
+        batch->relative[i] = relative < DATA_INFINITE ? relative : 0;
+    }
+}
+
 static void data_counts(const data_batch *batch, const sft_diff_options *options,
                         sft_diff_tensor *out) {
     double atol = options->atol, rtol = options->rtol;
@@ -47,7 +76,7 @@ static void data_counts(const data_batch *batch, const sft_diff_options *options
     for (size_t i = 0; i < batch->count; i++) {
         double a = batch->a[i], b = batch->b[i], distance = batch->distance[i];
         double most = atol + rtol * data_abs(b);
-        unequal += (a < b) | (a > b);
+        unequal += (a < b) | (a > b) | (distance > 0);
         nan += (a != a) ^ (b != b);
         alike += (distance > 0) & (distance <= most) & (distance < DATA_INFINITE);
     }
@@ -100,7 +129,8 @@ static data_batch data_load(sfti_diff_run *run, const data_stretch *s, bool alik
                          run->values[2], run->values[3], count };
     sfti_to_doubles(s->dtype[0], s->bytes[0], s->at, s->count, run->values[0]);
     if (!alike) sfti_to_doubles(s->dtype[1], s->bytes[1], s->at, s->count, run->values[1]);
-    data_distances(&batch);
+    if (alike || !(data_is_wide(s->dtype[0]) || data_is_wide(s->dtype[1]))) data_distances(&batch);
+    else data_exact(s, &batch);
     data_sum(&batch, &run->sums);
     return batch;
 }
@@ -113,9 +143,10 @@ static void data_doubles(const sfti_diff_run *run, const data_stretch *s, const 
     out->max_abs = data_greatest(batch->distance, batch->count, out->max_abs);
     out->max_rel = data_greatest(batch->relative, batch->count, out->max_rel);
     if (before > 0 || out->differing == 0) return;
-    const double *a = batch->a, *b = batch->b;
+    const double *a = batch->a, *b = batch->b, *distance = batch->distance;
     size_t i = 0;
-    while (i < batch->count && (a[i] == b[i] || (a[i] != a[i] && b[i] != b[i]))) i++;
+    while (i < batch->count && ((a[i] == b[i] && !(distance[i] > 0))
+                                || (a[i] != a[i] && b[i] != b[i]))) i++;
     out->first = each * s->from + i;
 }
 
@@ -149,7 +180,7 @@ static bool data_has_values(sft_dtype a, sft_dtype b) {
 /* Compares count elements of both windows; only sums those with equal bytes. */
 static void data_window(sfti_diff_run *run, data_stretch *s, size_t count,
                         sft_diff_tensor *out) {
-    bool wide = s->dtype[0] == SFT_I64 || s->dtype[0] == SFT_U64;
+    bool wide = data_is_wide(s->dtype[0]);
     bool alike = s->dtype[0] == s->dtype[1];
     for (s->at = 0; s->at < count; s->at += s->count, s->from += s->count) {
         s->count = count - s->at < DATA_BATCH ? count - s->at : DATA_BATCH;

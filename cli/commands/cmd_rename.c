@@ -91,14 +91,15 @@ static sft_code rewrite_index(const set_rename *r, const char *to, bool dry_run,
     return sft_index_rewrite(r->index, &changes, to, &options, changed, err);
 }
 
-static sft_code rename_here(set_rename *r, bool *changed, sft_error *err) {
+static sft_code rename_here(set_rename *r, sft_error *err) {
     cli_output out;
+    bool changed; /* the index: it may not list the tensors */
     sft_code code = SFT_OK;
     if (!r->c->set.output) code = cli_fresh_own_index(r->index, err);
     if (!code && !r->c->set.output)
         code = cli_output_begin(&out, r->c, r->index, CLI_TARGET_EDIT, err);
-    if (!code) code = rewrite_index(r, NULL, true, changed, err); /* are the names free? */
-    if (code || r->c->set.dry_run || !*changed) return code;
+    if (!code) code = rewrite_index(r, NULL, true, &changed, err); /* can it have them? */
+    if (code || r->c->set.dry_run || r->count == 0) return code;
     sft_job job = begin_shards(r, r->index, false);
     for (size_t i = 0; !code && i < sft_set_shard_count(r->set); i++) {
         if (!is_touched(r, i)) continue;
@@ -114,7 +115,7 @@ static sft_code rename_here(set_rename *r, bool *changed, sft_error *err) {
         cli_fresh_undo(&r->fresh);
         return code;
     }
-    code = rewrite_index(r, NULL, false, changed, err);
+    code = rewrite_index(r, NULL, false, &changed, err);
     cli_fresh_settle(&r->fresh, code);
     return code;
 }
@@ -153,7 +154,6 @@ static sft_code rename_to_folder(set_rename *r, const char *folder, sft_error *e
 static sft_code rename_set(cli *c, const char *index, const sft_set *set, const sft_pair *names,
                     size_t count, sft_error *err) {
     set_rename r = { .c = c, .index = index, .set = set, .names = names, .count = count };
-    bool changed = count > 0;
     sft_code code = cli_output_no_stream(c, err);
     if (!code) code = cli_fresh_begin(&r.fresh, c, index, sft_set_shard_count(set), err);
     if (!code) r.shard_of = sfti_arena_array(&r.fresh.arena, count, sizeof *r.shard_of);
@@ -162,16 +162,17 @@ static sft_code rename_set(cli *c, const char *index, const sft_set *set, const 
         (void)sft_set_find(set, names[i].key, &at);
         r.shard_of[i] = (uint32_t)at;
     }
+    if (!code) code = cli_edit_names_free(set, names, count, &r.fresh.arena, err);
     if (!code && c->set.output && !c->set.dry_run)
         code = rename_to_folder(&r, c->set.output, err);
     else if (!code)
-        code = rename_here(&r, &changed, err);
+        code = rename_here(&r, err);
     if (c->set.output && cli_output_failed(code)) c->blame = c->set.output;
     if (!code) {
         for (size_t i = 0; i < sft_set_shard_count(set); i++)
             if (is_touched(&r, i))
                 c->dropped |= sfti_digests_in(sft_set_shard_at(set, i), SFTI_DIGESTS_OF_NAMES);
-        cli_edit_result result = { .path = index, .changed = changed, .renamed = names,
+        cli_edit_result result = { .path = index, .changed = count > 0, .renamed = names,
                                    .renamed_count = count };
         cli_edit_say(c, &result);
     }

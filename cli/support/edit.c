@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "edit/dropped.h"
+#include "os/io.h"
 #include "support/cli.h"
 #include "support/output.h"
 
@@ -199,6 +200,27 @@ sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *chang
     if (out.options.mode) sfti_mode_common(&out.options.mode, c->read_mode);
     return sft_index_rewrite(path, changes, out.in_place ? NULL : out.path, &out.options, changed,
                              err);
+}
+
+static sft_span name_now(const void *ctx, uint32_t entry) {
+    return ((const sft_span *)ctx)[entry];
+}
+
+sft_code cli_edit_names_free(const sft_set *set, const sft_pair *names, size_t count,
+                             sfti_arena *arena, sft_error *err) {
+    sfti_names table;
+    size_t all = sft_set_tensor_count(set), at = 0;
+    sft_span *now = sfti_arena_array(arena, all, sizeof *now);
+    if (!now || !sfti_names_draw(&table, all, name_now, now, arena))
+        return sfti_fail_memory(err, all * sizeof *now);
+    for (uint32_t i = 0; i < all; i++) {
+        now[i] = sft_set_tensor_at(set, i)->name;
+        if (at < count && sft_span_equal(now[i], names[at].key)) now[i] = names[at++].value;
+        if (sfti_names_add(&table, now[i], i) != i)
+            return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, now[i],
+                                    "expected a free name, found that two tensors would have it");
+    }
+    return SFT_OK;
 }
 
 void cli_edit_fail(cli *c, const char *path, const sft_error *err) {

@@ -58,6 +58,11 @@ sft_code cli_edit_beneath(cli *c, sfti_arena *arena, const char *index, sft_erro
 sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *changes,
                         bool *changed, sft_error *err);
 
+/* SFT_TENSOR_DUPLICATE: two tensors of the set, listed in its index or not, would have one name.
+ * names: old and new, in the set's order. */
+sft_code cli_edit_names_free(const sft_set *set, const sft_pair *names, size_t count,
+                             sfti_arena *arena, sft_error *err);
+
 /* cli_fail_input, of the input or of -o. */
 void cli_edit_fail(cli *c, const char *path, const sft_error *err);
 

@@ -18,16 +18,22 @@ typedef struct slice_model {
     uint64_t layers;
     uint32_t *first, *next; /* of each layer, after each tensor */
     size_t *counts;         /* of each layer */
+    size_t outside[2];      /* tensors before the layers, and behind them */
 } slice_model;
 
-/* Words of names that stand behind the layers. */
+static bool slice_name_has(sft_span name, const char *word) {
+    for (size_t i = 0, len = strlen(word); i + len <= name.len; i++)
+        if (memcmp(name.data + i, word, len) == 0) return true;
+    return false;
+}
+
+/* Words of names that stand behind the layers. The norm of embeddings (BLOOM) does not. */
 static bool stands_behind(sft_span name) {
-    static const char *const parts[] = { "norm", "lm_head", "ln_f", "embed_out", "output", "score",
+    static const char *const parts[] = { "lm_head", "ln_f", "embed_out", "output", "score",
                                          "classifier", "head" };
     for (size_t p = 0; p < SFTI_COUNT(parts); p++)
-        for (size_t i = 0, len = strlen(parts[p]); i + len <= name.len; i++)
-            if (memcmp(name.data + i, parts[p], len) == 0) return true;
-    return false;
+        if (slice_name_has(name, parts[p])) return true;
+    return slice_name_has(name, "norm") && !slice_name_has(name, "emb");
 }
 
 static sft_code find_slice_layers(const sft_set *set, sfti_arena *arena, slice_model *out,
@@ -38,7 +44,10 @@ static sft_code find_slice_layers(const sft_set *set, sfti_arena *arena, slice_m
     *out = (slice_model){ .layers = 0 };
     for (size_t i = 0; i < count; i++) {
         const sft_tensor *tensor = sft_set_tensor_at(set, i);
-        if (!sfti_merge_layer(tensor->name, &stack, &layer)) continue;
+        if (!sfti_merge_layer(tensor->name, &stack, &layer)) {
+            out->outside[stands_behind(tensor->name)]++;
+            continue;
+        }
         if (out->layers == 0) out->stack = stack;
         if (!sft_span_equal(stack, out->stack) || layer >= LAYERS_MOST)
             return sfti_fail_tensor(err, SFT_BAD_ARGUMENT, tensor->offset, tensor->name,
@@ -99,10 +108,19 @@ static sft_code add_slice_row(slice_run *run, size_t slice, uint64_t offset, uin
 /* Tensors outside of layers, of the first or the last slice. */
 static sft_code add_outside(slice_run *run, bool behind, sft_error *err) {
     size_t slice = behind ? run->plan->slice_count - 1 : 0;
-    const sft_set *set = run->plan->models[run->plan->slices[slice].sources[0].model].set;
+    const sfti_merge_slice *s = &run->plan->slices[slice];
+    const sft_set *set = run->plan->models[s->sources[0].model].set;
+    size_t most = run->models[s->sources[0].model].outside[behind];
     sft_code code = SFT_OK;
     sft_span stack;
     uint64_t layer;
+    for (size_t k = 1; k < s->count && !run->plan->ignore_missing; k++) {
+        if (run->models[s->sources[k].model].outside[behind] <= most) continue;
+        *run->blame = s->sources[k].model;
+        return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected as many tensors %s the layers as the "
+                         "first source of the slice has (%zu), found more",
+                         behind ? "behind" : "before", most);
+    }
     for (size_t i = 0; !code && i < sft_set_tensor_count(set); i++) {
         sft_span name = sft_set_tensor_at(set, i)->name;
         if (sfti_merge_layer(name, &stack, &layer) || stands_behind(name) != behind) continue;

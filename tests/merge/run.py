@@ -738,6 +738,33 @@ def slices(folder):
                     if "%s" in text else text)
         check(isinstance(told, str) and words in told, "slices that are refused", str(told)[:200])
 
+    # what only another source has outside of layers would be lost
+    fewer = dict(models[0])
+    del fewer["lm_head.weight"]
+    write_plain(os.path.join(folder, "fewer.safetensors"),
+                {k: single(v) for k, v in fewer.items()})
+    both = ("merge_method: linear\nslices:\n- sources:\n  - model: fewer.safetensors\n"
+            "    layer_range: [0, 4]\n  - model: l1.safetensors\n    layer_range: [0, 4]\n"
+            "parameters:\n  weight: 1\n")
+    told = made(both)
+    check(isinstance(told, str) and "behind the layers" in told, "an lm_head of one source",
+          str(told)[:200])
+    found = made(both, "--ignore-missing")
+    check(isinstance(found, dict) and found.keys() == fewer.keys(), "an lm_head that is left out",
+          str(found)[:200])
+    # the norm of embeddings is no tensor behind the layers
+    for i in range(2):
+        write_plain(os.path.join(folder, "bloom%d.safetensors" % i),
+                    {k: single(models[i]["model.norm.weight"]) for k in
+                     ("word_embeddings_layernorm.weight", "h.0.w", "h.1.w", "ln_f.weight")})
+    found = made("merge_method: passthrough\nslices:\n- sources:\n  - model: bloom0.safetensors\n"
+                 "    layer_range: [0, 1]\n- sources:\n  - model: bloom1.safetensors\n"
+                 "    layer_range: [1, 2]\n")
+    check(isinstance(found, dict) and all(
+        (found[k] == models[i]["model.norm.weight"]).all() for k, i in
+        (("word_embeddings_layernorm.weight", 0), ("h.0.w", 0), ("h.1.w", 1), ("ln_f.weight", 1))),
+        "a norm of embeddings", str(found)[:200])
+
 
 # ── Inputs that are refused ──
 

@@ -2,6 +2,7 @@
  * with an index; what is printed of it. Tests: tests/cli/split, tests/cli/merge. */
 #include "support/output.h"
 
+#include "base/checked.h"
 #include "base/files.h"
 #include "keys/digest_keys.h"
 #include "os/io.h"
@@ -450,20 +451,28 @@ static sft_code take_mtimes(set_output *o, sft_error *err) {
     return code;
 }
 
-/* Without some of the tensors a number of parameters would be wrong. */
+/* Without some of the tensors, or of their rows, a number of parameters would be wrong. */
 static sft_code take_index_metadata(set_output *o, sft_error *err) {
     const sft_set *set = o->parts->sets[0];
     sft_span text = sft_set_index_metadata(set);
-    sft_span parameters = { "total_parameters", 16 };
+    uint64_t all = 0, elements;
+    for (size_t i = 0; i < o->parts->count; i++) {
+        const sft_spec *spec = &o->parts->parts[i].spec;
+        if (!sft_shape_size(spec->dtype, spec->shape, spec->rank, &elements, NULL, NULL))
+            sfti_total_add(&all, elements);
+    }
     o->options.index_metadata = text;
-    if (o->parts->count == sft_set_tensor_count(set) || text.len == 0) return SFT_OK;
+    if (text.len == 0
+        || (o->parts->count == sft_set_tensor_count(set) && all == sft_set_parameters(set)))
+        return SFT_OK;
     sft_sink sink = sft_sink_memory(&o->kept);
     sfti_json_writer w;
     cli_raw member;
     sfti_json_write(&w, &sink, 0, err);
     sfti_json_open(&w, '{');
     for (cli_raw_begin(&member, text); cli_raw_next(&member);)
-        if (!sft_span_equal(member.key, parameters)) cli_raw_write(&w, member.key, member.value);
+        if (!cli_raw_is_key(member.key, sft_span_cstr("total_parameters")))
+            cli_raw_write(&w, member.key, member.value);
     sfti_json_close(&w, '}');
     sft_code code = sfti_json_done(&w);
     o->options.index_metadata = (sft_span){ o->kept.data, o->kept.len };

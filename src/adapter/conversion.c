@@ -125,8 +125,19 @@ static sft_code put_pattern(sft_adapter_conversion *run, sfti_json_writer *w,
 /* Members for the modules of one component; the first module's rank and alpha are those of all. */
 static sft_code put_component(sft_adapter_conversion *run, sfti_json_writer *w,
                               const sfti_lora_written *first, sft_error *err) {
-    bool diffusers = run->to == SFT_ADAPTER_DIFFUSERS;
+    bool diffusers = run->to == SFT_ADAPTER_DIFFUSERS, plain = false, dora = false, bias = false;
     sft_span component = first->component;
+    for (size_t i = 0; i < run->made.count; i++) {
+        const sfti_lora_written *one = &run->made.modules[i];
+        if (!sft_span_equal(one->component, component)) continue;
+        dora = dora || one->dora;
+        plain = plain || !one->dora;
+        bias = bias || one->bias;
+    }
+    if (dora && (plain || bias)) /* PEFT would leave out the magnitudes, or make its own */
+        return sfti_fail(err, SFT_CAST_DTYPE, "expected DoRA's magnitudes in all modules, and no "
+                         "bias, for one configuration of PEFT, found %s",
+                         plain ? "modules without" : "a bias");
     key_of(w, diffusers, component, "r");
     sfti_json_uint(w, first->rank);
     key_of(w, diffusers, component, "lora_alpha");
@@ -144,6 +155,14 @@ static sft_code put_component(sft_adapter_conversion *run, sfti_json_writer *w,
         sft_code code = put_pattern(run, w, first, rank == 1, err);
         if (code) return code;
         sfti_json_close(w, '}');
+    }
+    if (dora) {
+        key_of(w, diffusers, component, "use_dora");
+        sfti_json_raw(w, sft_span_cstr("true"));
+    }
+    if (bias) {
+        key_of(w, diffusers, component, "lora_bias");
+        sfti_json_raw(w, sft_span_cstr("true"));
     }
     return SFT_OK;
 }

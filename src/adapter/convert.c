@@ -6,6 +6,26 @@
 
 #include <string.h>
 
+/* Magnitudes of rows: [out, 1...]; of PEFT [out], of a convolution [1, out, 1...]. Those of columns
+ * are [1, in...], which PEFT has not. */
+static sft_code add_magnitude(sfti_convert_run *run, const sfti_lora_module *m, sft_span name,
+                              const char *end, const sft_part *part) {
+    const sft_spec *spec = &part->spec;
+    const sft_tensor *down = sfti_lora_tensor(run->lora, m, SFTI_SLOT_DOWN);
+    bool to_peft = sfti_convert_is_peft(run), from_peft = !sfti_ends(spec->name, ".dora_scale");
+    uint64_t count = 1, shape[SFT_MAX_RANK];
+    uint32_t rank = m->type == SFTI_TYPE_LORA && down->rank > 2 ? down->rank : 2;
+    for (uint32_t i = 0; i < spec->rank; i++) count *= spec->shape[i];
+    bool of_rows = from_peft || spec->rank < 2 || spec->shape[0] == count;
+    if (to_peft && (!of_rows || rank > SFT_MAX_RANK))
+        return sfti_convert_refuse(run, m, "a magnitude for each row");
+    if (!to_peft && ((!from_peft && spec->rank != 1) || rank > SFT_MAX_RANK))
+        return sfti_convert_add(run, name, end, part, false, spec->rank, spec->shape);
+    for (uint32_t i = 0; i < rank; i++) shape[i] = 1;
+    shape[to_peft && rank > 2] = count;
+    return sfti_convert_add(run, name, end, part, false, to_peft && rank == 2 ? 1 : rank, shape);
+}
+
 /* A module as it is, under another name; swapped: with the halves of its rows exchanged. */
 static sft_code rename_module(sfti_convert_run *run, const sfti_convert_layer *layer,
                               sft_span pattern) {
@@ -44,16 +64,8 @@ static sft_code rename_module(sfti_convert_run *run, const sfti_convert_layer *l
                     run->err);
             continue;
         }
-        bool vector = peft && i == SFTI_SLOT_MAGNITUDE && part.spec.rank > 1;
-        bool column = !peft && i == SFTI_SLOT_MAGNITUDE && part.spec.rank == 1;
-        if (vector && sfti_layout_bytes(&part.spec)
-            != shape[0] * (sft_dtype_describe(part.spec.dtype)->bits / 8))
-            return sfti_convert_refuse(run, m, "a magnitude for each row");
-        uint64_t tall[2] = { part.spec.rank ? shape[0] : 1, 1 };
-        code = column || vector ? sfti_convert_add(run, name, end, &part, false, column ? 2 : 1,
-                                                   tall)
-                                : sfti_convert_add(run, name, end, &part, false, part.spec.rank,
-                                                   shape);
+        if (i == SFTI_SLOT_MAGNITUDE) code = add_magnitude(run, m, name, end, &part);
+        else code = sfti_convert_add(run, name, end, &part, false, part.spec.rank, shape);
     }
     if (code) return code;
     return m->rank ? sfti_convert_add_scale(run, name, layer, m->rank,

@@ -11,6 +11,7 @@ typedef struct sfti_lora_written {
     sft_span name, component; /* without and the component's name */
     uint64_t rank;
     double alpha;
+    bool dora, bias; /* with magnitudes, a bias of the up matrix */
 } sfti_lora_written;
 
 typedef struct sfti_lora_converted {

@@ -98,8 +98,11 @@ static sft_code note_module(sfti_convert_run *run, sft_span name, const sfti_con
     if (!grown) return sfti_fail_memory(run->err, sizeof *grown);
     out->modules = grown;
     sft_span prefix = sfti_convert_prefix(run, layer, text);
+    const sfti_lora_module *m = layer->module;
+    bool bias = m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_BIAS];
     grown[out->count++] = (sfti_lora_written){ sfti_from(name, prefix.len), layer->component->name,
-                                               rank, alpha };
+                                               rank, alpha, m->slot[SFTI_SLOT_MAGNITUDE] != 0,
+                                               bias };
     return SFT_OK;
 }
 

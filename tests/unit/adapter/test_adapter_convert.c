@@ -122,6 +122,27 @@ static void renames(void **unused) {
           "base_model.model.x_embedder.lora_magnitude_vector F32 2 7 8", NULL, SFT_OK,
           "lora_unet_img_in.dora_scale F32 2,1 7 8; lora_unet_img_in.lora_down.weight F32 1,2 "
           "10 20; lora_unet_img_in.lora_up.weight F32 2,1 1 2" },
+        { "magnitudes of a convolution for PEFT", "sd-1", PEFT,
+          "lora_unet_conv_in.lora_up.weight F32 2,1,1,1 1 2;"
+          "lora_unet_conv_in.lora_down.weight F32 1,2,1,1 10 20;"
+          "lora_unet_conv_in.dora_scale F32 2,1,1,1 7 8", NULL, SFT_OK,
+          "base_model.model.conv_in.lora_A.weight F32 1,2,1,1 10 20; "
+          "base_model.model.conv_in.lora_B.weight F32 2,1,1,1 1 2; "
+          "base_model.model.conv_in.lora_magnitude_vector F32 1,2,1,1 7 8" },
+        { "magnitudes of a convolution of PEFT", "sd-1", COMFY,
+          "base_model.model.conv_in.lora_B.weight F32 2,1,1,1 1 2;"
+          "base_model.model.conv_in.lora_A.weight F32 1,2,1,1 10 20;"
+          "base_model.model.conv_in.lora_magnitude_vector F32 1,2,1,1 7 8", NULL, SFT_OK,
+          "diffusion_model.input_blocks.0.0.dora_scale F32 2,1,1,1 7 8; "
+          "diffusion_model.input_blocks.0.0.lora_A.weight F32 1,2,1,1 10 20; "
+          "diffusion_model.input_blocks.0.0.lora_B.weight F32 2,1,1,1 1 2" },
+        { "magnitudes of some for PEFT", "flux.1", PEFT,
+          "lora_unet_img_in" UP2 "lora_unet_img_in" DOWN2 "lora_unet_img_in.dora_scale F32 2,1 7 8;"
+          "lora_unet_txt_in" UP2 "lora_unet_txt_in" DOWN2, NULL, SFT_CAST_DTYPE,
+          "found modules without" },
+        { "magnitudes and a bias for PEFT", "flux.1", DIFFUSERS,
+          "lora_unet_img_in" UP2 "lora_unet_img_in" DOWN2 "lora_unet_img_in.dora_scale F32 2,1 7 8;"
+          "lora_unet_img_in.lora_B.bias F32 2 7 8", NULL, SFT_CAST_DTYPE, "found a bias" },
         { "biases for kohya", "flux.1", KOHYA,
           "base_model.model.x_embedder" B2 "base_model.model.x_embedder" A2
           "base_model.model.x_embedder.lora_B.bias F32 2 7 8", NULL, SFT_OK,
@@ -494,6 +515,12 @@ static void writes_configurations(void **unused) {
           "{\"peft_type\":\"LORA\",\"task_type\":null,\"bias\":\"none\",\"r\":1,"
           "\"lora_alpha\":1,\"target_modules\":[\"x_embedder\",\"proj_out\"],"
           "\"rank_pattern\":{\"proj_out\":2},\"alpha_pattern\":{\"proj_out\":0.5}}" },
+        { M("x_embedder") "x_embedder.dora_scale F32 2,1 7 8", "{\"peft_type\":\"LORA\","
+          "\"task_type\":null,\"bias\":\"none\",\"r\":1,\"lora_alpha\":1,\"target_modules\":"
+          "[\"x_embedder\"],\"rank_pattern\":{},\"alpha_pattern\":{},\"use_dora\":true}" },
+        { M("x_embedder") "x_embedder.lora_B.bias F32 2 7 8", "{\"peft_type\":\"LORA\","
+          "\"task_type\":null,\"bias\":\"none\",\"r\":1,\"lora_alpha\":1,\"target_modules\":"
+          "[\"x_embedder\"],\"rank_pattern\":{},\"alpha_pattern\":{},\"lora_bias\":true}" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         test_file f = spell_file(cases[i].adapter);

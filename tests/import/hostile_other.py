@@ -326,6 +326,7 @@ def tables():
     for what, entry in {
             "shard-1": variable(shard=1), "shard-2^40": variable(shard=2**40), "offset-beyond": variable(offset=17),
             "offset-2^63": variable(offset=2**63), "size-beyond": variable(size=8, bytes_=32), "size-less": variable(bytes_=8),
+            "size-more": variable(size=2, bytes_=16),
             "size-negative": variable(size=-4), "size-2^62": variable(size=2**62), "type-text": variable(kind=7),
             "type-99": variable(kind=99), "slices": variable(more=field(7, b"x")), "crc": variable(crc=5),
             "rank-70": variable(more=field(2, field(2, field(1, 1, 0)) * 70)), "cut": variable()[:-1],

@@ -192,6 +192,11 @@ static sft_code take_variable(bundle *b, sft_span key, const bundle_entry *entry
     memcpy(shape, entry->shape, entry->rank * sizeof *shape);
     item.shape = shape;
     item.name = (sft_span){ kept, name.len };
+    uint64_t need; /* too few bytes are refused when it is added */
+    if (!sft_shape_size(item.dtype, item.shape, item.rank, NULL, &need, NULL) && need < entry->size)
+        return sfti_import_refuse(b->im, name, entry->size, SFT_FOREIGN_SIZE, at,
+                                  "expected %llu bytes for this shape, found %llu",
+                                  (unsigned long long)need, (unsigned long long)entry->size);
     sft_code code = entry_source(b, entry, at, &item.source);
     if (!code && entry->has_crc && entry->size > 0)
         code = sfti_import_crc32(b->im, item.source, entry->offset, entry->size,

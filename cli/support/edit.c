@@ -216,6 +216,9 @@ sft_code cli_edit_names_free(const sft_set *set, const sft_pair *names, size_t c
     for (uint32_t i = 0; i < all; i++) {
         now[i] = sft_set_tensor_at(set, i)->name;
         if (at < count && sft_span_equal(now[i], names[at].key)) now[i] = names[at++].value;
+        if (sft_span_equal(now[i], sft_span_cstr("__metadata__")))
+            return sfti_fail_tensor(err, SFT_NAME_RESERVED, SFT_NO_OFFSET, names[at - 1].key,
+                                    "expected a new name, found the reserved __metadata__");
         if (sfti_names_add(&table, now[i], i) != i)
             return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, now[i],
                                     "expected a free name, found that two tensors would have it");

@@ -59,7 +59,7 @@ sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *chang
                         bool *changed, sft_error *err);
 
 /* SFT_TENSOR_DUPLICATE: two tensors of the set, listed in its index or not, would have one name.
- * names: old and new, in the set's order. */
+ * SFT_NAME_RESERVED: one is "__metadata__". names: old and new, in the set's order. */
 sft_code cli_edit_names_free(const sft_set *set, const sft_pair *names, size_t count,
                              sfti_arena *arena, sft_error *err);
 

@@ -151,7 +151,8 @@ static sft_code read_json(recipe_text *r) {
 static sft_code add_setting(recipe_text *r, const recipe_node *value,
                             sfti_merge_setting setting) {
     size_t count = value->count;
-    if (value->type == NODE_MAP || count > SFTI_MERGE_VALUES)
+    if (value->type == NODE_MAP || (value->type == NODE_LIST && count == 0)
+        || count > SFTI_MERGE_VALUES)
         return refuse_line(r, value->line, "a number, true or false, or a list of them");
     double *values = sfti_arena_array(r->arena, count + 1, sizeof *values);
     if (!values) return sfti_fail_memory(r->err, count * sizeof *values);
@@ -164,7 +165,6 @@ static sft_code add_setting(recipe_text *r, const recipe_node *value,
             return refuse_line(r, n->line, sfti_merge_param_is_switch(setting.param)
                                           ? "true or false" : "a number");
     }
-    if (setting.count == 0) return SFT_OK;
     return sfti_merge_setting_add(&r->out->settings, r->arena, &setting, r->err);
 }
 
@@ -260,7 +260,8 @@ static bool recipe_uint(sft_span text, uint64_t *out) {
 /* Layers of one model, with its parameters there. */
 static sft_code read_slice_source(recipe_text *r, const recipe_node *n, sfti_merge_slice *slice) {
     const recipe_node *range = child_of(n, sft_span_cstr("layer_range"));
-    const recipe_node *from = range ? range->first : NULL, *to = from ? from->next : NULL;
+    const recipe_node *from = range && range->type == NODE_LIST ? range->first : NULL;
+    const recipe_node *to = from ? from->next : NULL;
     uint64_t first = 0, last = 0;
     uint32_t model;
     bool fine = to && !to->next && recipe_uint(from->text, &first)

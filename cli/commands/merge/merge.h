@@ -13,6 +13,7 @@ typedef struct merge_input {
     const sft_set *stored; /* as it is in the file; lives as long */
     sft_span name;         /* that the recipe has for it */
     const char *sha256, *autov1, *content; /* digests of a replay's, or NULL */
+    bool exact;            /* the file that was merged, not only its tensors */
     struct sfti_merge_seen *seen; /* the files of a replay when they were hashed */
     size_t shards;
 } merge_input;

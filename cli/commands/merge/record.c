@@ -124,28 +124,34 @@ sft_code merge_replay(merge_run *run, char **operands, size_t count, sft_error *
             code = sfti_fail_memory(err, sizeof found);
         if (!code) code = hash_input(run, &found, set, operands[k], err);
         for (size_t i = 0; !code && i < models; i++) {
-            sft_span content = run->recipe.content[i];
-            if (run->inputs[i].content || !cli_is(content, found.content)) continue;
+            merge_input *in = &run->inputs[i];
+            sft_span sha256 = run->recipe.sha256[i];
+            if (!cli_is(run->recipe.content[i], found.content)) continue;
+            found.exact = sha256.len == 0 ? !found.sha256
+                                          : found.sha256 && cli_is(sha256, found.sha256);
+            if (in->content && (in->exact || !found.exact)) continue;
             run->paths[i] = operands[k];
-            run->inputs[i].name = run->recipe.models[i];
-            run->inputs[i].content = found.content;
-            run->inputs[i].autov1 = found.autov1;
-            run->inputs[i].seen = found.seen;
-            run->inputs[i].shards = sft_set_shard_count(set);
-            if (run->recipe.sha256[i].len && !cli_is(run->recipe.sha256[i], found.sha256))
-                cli_text(&c->err, "safetensors: note: a model has the same tensors and another "
-                                  "header: the result's header may not be the same\n");
+            in->name = run->recipe.models[i];
+            in->content = found.content;
+            in->autov1 = found.autov1;
+            in->exact = found.exact;
+            in->seen = found.seen;
+            in->shards = sft_set_shard_count(set);
         }
         sft_set_close(set);
         cli_inputs_free(&inputs);
     }
     if (!code) run->blame = c->set.replay;
-    for (size_t i = 0; !code && i < models; i++)
+    for (size_t i = 0; !code && i < models; i++) {
         if (!run->inputs[i].content)
             code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected the model \"%.*s\" (content "
                              "digest %.*s) among the models named, found none with it",
                              SFTI_CLIP(run->recipe.models[i], 100),
                              SFTI_CLIP(run->recipe.content[i], 64));
+        else if (run->recipe.sha256[i].len && !run->inputs[i].exact)
+            cli_text(&c->err, "safetensors: note: a model has the same tensors and another "
+                              "header: the result's header may not be the same\n");
+    }
     if (code) run->recipe.count = 0; /* none is open */
     return code;
 }

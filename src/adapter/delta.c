@@ -147,6 +147,13 @@ static sft_code load_ia3(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
     bool turned = peft && config && config->fan_in_fan_out && tensor->rank == 2
                && op->tensor->rank == 2 && count == (op->by_column ? op->rows : op->channels);
     if (turned) op->by_column = !op->by_column; /* the layer is stored the other way round */
+    if (peft && tensor->rank > 2 && !op->bias) { /* of a convolution: [1, n, 1...] for both */
+        if (count == op->rows && count == op->channels)
+            return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                    "expected factors that can only be of a layer's rows or of its "
+                                    "columns, found those of a convolution with as many of both");
+        op->by_column = count == op->channels;
+    }
     if (!peft && op->module->slot[SFTI_SLOT_IA3_ON_INPUT]) {
         code = load(op, SFTI_SLOT_IA3_ON_INPUT, arena, &input, err);
         if (code) return code;

@@ -193,8 +193,9 @@ static bool changes_bias(const sfti_lora *lora, const sfti_lora_module *m) {
     const sft_tensor *factor = sfti_lora_tensor(lora, m, SFTI_SLOT_IA3_FACTOR);
     if (m->slot[SFTI_SLOT_DIFF_BIAS]) return true;
     if (m->type == SFTI_TYPE_LORA) return m->slot[SFTI_SLOT_BIAS] != 0;
-    /* of PEFT: one for each row */
-    return m->type == SFTI_TYPE_IA3 && factor && factor->rank == 2 && factor->shape[1] == 1;
+    /* of PEFT: one for each row; of a convolution the weight tells */
+    return m->type == SFTI_TYPE_IA3 && factor
+        && (factor->rank > 2 || (factor->rank == 2 && factor->shape[1] == 1));
 }
 
 /* Each target of the weight gets one of its bias beside it, or is turned into that. */
@@ -219,6 +220,9 @@ static sft_code add_biases(map_names *names, sfti_lora_module *m, const uint32_t
         if (config && config->fan_in_fan_out && target.rows == all && rows == across)
             target.rows = rows; /* of a layer that is stored the other way round */
         bool fits = bias && cols == 1 && target.row + target.rows <= rows;
+        const sft_tensor *factor = sfti_lora_tensor(names->lora, m, SFTI_SLOT_IA3_FACTOR);
+        if (factor && factor->rank > 2 && !required && sft_tensor_elements(factor) != all)
+            continue; /* of columns */
         if (!fits && required) {
             const sft_tensor *first = first_tensor(names->lora, m);
             return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, first->offset, first->name,

@@ -25,6 +25,8 @@ typedef struct catalog_command {
     catalog_details details;
     size_t models, seen, broken; /* there are; delivered so far; of the page */
     size_t empty;                /* folders without models */
+    sfti_arena arena;
+    catalog_dict paths;          /* of those that were delivered */
     bool is_empty;               /* no model matches --where */
     sft_code code;               /* the first failure of the page, with err */
     sft_error err;
@@ -63,12 +65,25 @@ static sft_code add_to_page(catalog_command *run, const cli_model *model) {
     return code;
 }
 
+/* Whether a model was delivered before: one that is named, in a folder that is given too. */
+static bool is_listed(catalog_command *run, const cli_model *model) {
+    sfti_arena arena = { .alloc = run->run.c->alloc };
+    sft_span path;
+    uint32_t number = DICT_NONE;
+    sft_code code = catalog_path(&run->run.places, model->path, &arena, &path, &run->err);
+    if (!code && !dict_put(&run->paths, path, (sft_span){ "", 0 }, &number))
+        code = sfti_fail_memory(&run->err, path.len);
+    sfti_arena_free(&arena);
+    run->code = code;
+    return !code && number != DICT_NONE && run->paths.entries[number].uses > 1;
+}
+
 /* A folder without models has no row; anything else that cannot be read has one that says why. */
 static void add_model(void *ctx, cli_model *model) {
     catalog_command *run = ctx;
     cli *c = run->run.c;
     cli_progress_count(&run->progress, ++run->seen, run->models);
-    if (run->code) return;
+    if (run->code || is_listed(run, model) || run->code) return;
     bool whole = cli_compute_has_tree(&run->compute, model);
     if (model->input->kind == CLI_EMPTY && !model->is_dataset && !model->input->err) {
         run->empty++;
@@ -331,6 +346,8 @@ static void run_catalog(cli *c, char **operands, size_t count) {
     memset(run, 0, sizeof *run);
     run->run.c = c;
     run->err = (sft_error)SFT_ERROR_INIT;
+    run->arena.alloc = c->alloc;
+    dict_begin(&run->paths, &run->arena);
     c->set.recursive = 1;
     c->counts_unread = true;
     sfti_arena arena = { .alloc = c->alloc };
@@ -341,6 +358,8 @@ static void run_catalog(cli *c, char **operands, size_t count) {
     else if (cli_compute_begin(&run->compute, run->output.path)) write_page(run, operands, count);
     if (!code) cli_compute_end(&run->compute);
     places_free(&run->run.places);
+    dict_free(&run->paths);
+    sfti_arena_free(&run->arena);
     sfti_release(&c->alloc, run, sizeof *run);
 }
 

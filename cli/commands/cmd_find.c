@@ -3,6 +3,7 @@
 #include "base/order.h"
 #include "commands/commands.h"
 #include "os/os.h"
+#include "support/companions.h"
 #include "support/fields.h"
 #include "support/files.h"
 #include "support/models.h"
@@ -299,11 +300,9 @@ static void find_remembered(find_run *run, cli_model *model) {
 
 /* Without the extension of a file, which all of them have. */
 static sft_span stem_of(sft_span name) {
-    static const char *const ends[] = { ".safetensors", ".sft", ".safetensors.index.json",
-                                        ".ckpt", ".pt", ".pth", ".bin", ".gguf" };
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (cli_ends_with(name, ends[i]))
-            return (sft_span){ name.data, name.len - strlen(ends[i]) };
+    for (size_t i = 0; cli_model_ends[i]; i++)
+        if (cli_ends_with(name, cli_model_ends[i]))
+            return (sft_span){ name.data, name.len - strlen(cli_model_ends[i]) };
     return name;
 }
 
@@ -489,8 +488,8 @@ const cli_command cli_find_command = {
     "--compute hashes the other models.\n"
     "Any other word is looked up in names, file names without their extension, trigger words, "
     "tags, notes, base models, authors, architectures, repositories, and the WHAT column of "
-    "info -r (\"Wan 2.2 I2V 14B\"). Case is ignored; blanks, -, _ and . are alike, and may be left "
-    "out except between digits: \"flux 1\" and flux1 both find flux.1.\n"
+    "info -r (\"Wan 2.2 I2V 14B\"). Case is ignored (of ASCII letters); blanks, -, _ and . are "
+    "alike, and may be left out except between digits: \"flux 1\" and flux1 both find flux.1.\n"
     "With --where the word may be omitted; the fields are those of info -f.\n"
     CLI_WHERE_ABOUT "\n"
     "--fits lists, best first and with the reason, what can be used with FILE: for a checkpoint, "

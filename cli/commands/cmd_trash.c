@@ -64,6 +64,8 @@ static void each_model(void *ctx, cli_model *model) {
     if (!(broken ? cli_unit_of_file(model->path, &run->arena, &unit)
                  : cli_unit_of(model, &run->arena, &unit)))
         code = sfti_fail_memory(&err, 1);
+    if (!code && !model->input->is_found && !cli_unit_find_index(c, &unit, &run->arena))
+        code = sfti_fail_memory(&err, 1);
     if (!code) code = cli_unit_check(&unit, &err);
     if (!code && !broken) {
         if (!cli_unit_find_shared(c, &unit, NULL, NULL)) code = sfti_fail_memory(&err, 1);

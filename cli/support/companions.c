@@ -17,7 +17,8 @@
 
 const char *const cli_model_ends[] = { ".safetensors.index.json", ".bin.index.json", ".safetensors",
                                        ".sft", ".ckpt", ".pt", ".pth", ".bin", ".gguf", ".onnx",
-                                       NULL };
+                                       ".npz", ".msgpack", ".pdparams", ".h5", ".pkl", ".index",
+                                       ".keras", ".pt2", NULL };
 
 sft_span cli_stem_of(sft_span name) {
     static const char index[] = ".safetensors.index.";
@@ -174,12 +175,20 @@ typedef struct index_walk {
     bool (*counts)(void *ctx, const char *index);
     void *ctx;
     sfti_arena arena;
+    sfti_arena *named; /* the model itself is looked for: holds the name of its index; or NULL */
 } index_walk;
 
-static void mark_named(cli_unit *unit, sft_span name) {
+/* False when out of memory. */
+static bool mark_named(index_walk *walk, sft_span index, sft_span name) {
+    cli_unit *unit = walk->unit;
     size_t folder = sfti_folder_len(unit->path);
-    for (size_t i = 1; i < unit->count && unit->items[i].is_model; i++)
+    for (size_t i = 1; !walk->named && i < unit->count && unit->items[i].is_model; i++)
         if (cli_is(name, unit->items[i].path + folder)) unit->items[i].is_shared = true;
+    if (!walk->named || unit->index.len > 0 || !cli_is(name, unit->items[0].path + folder))
+        return true;
+    char *copy = sfti_arena_copy(walk->named, index.data, index.len);
+    if (copy) unit->index = (sft_span){ copy, index.len };
+    return copy != NULL;
 }
 
 /* Every text in it counts: none is there that looks like a shard's name and is not meant. */
@@ -201,29 +210,38 @@ static int take_index(void *ctx, const char *name, os_kind kind) {
         return 0;
     sft_code code = cli_read_file(walk->c, path, INDEX_MOST, &bytes, &ignored);
     if (code) return code == SFT_OUT_OF_MEMORY ? ENOMEM : 0;
-    sfti_json_begin(&json, bytes.data, bytes.len);
+    sft_span all = cli_read_text(&bytes);
+    sfti_json_begin(&json, all.data, all.len);
     do {
         type = sfti_json_next(&json);
         if (type != SFTI_JSON_STRING) continue;
         sft_span text = sfti_json_string(&json, &walk->arena);
-        if (text.data) mark_named(unit, text);
-        else code = SFT_OUT_OF_MEMORY;
+        if (!text.data || !mark_named(walk, sft_span_cstr(name), text)) code = SFT_OUT_OF_MEMORY;
     } while (!code && type != SFTI_JSON_END && type != SFTI_JSON_ERROR);
     sft_buffer_free(&bytes);
     return code ? ENOMEM : 0;
 }
 
+static bool walk_indexes(index_walk *walk) {
+    char folder[4096];
+    cli_unit *unit = walk->unit;
+    walk->arena.alloc = walk->c->alloc;
+    int len = snprintf(folder, sizeof folder, "%.*s", (int)sfti_folder_len(unit->path), unit->path);
+    int error = len < 0 || (size_t)len >= sizeof folder ? 0
+              : sfti_os_list(len ? folder : ".", take_index, walk);
+    sfti_arena_free(&walk->arena);
+    return error != ENOMEM;
+}
+
 bool cli_unit_find_shared(cli *c, cli_unit *unit, bool (*counts)(void *ctx, const char *index),
                           void *ctx) {
     index_walk walk = { .c = c, .unit = unit, .counts = counts, .ctx = ctx };
-    char folder[4096];
-    if (unit->is_folder || unit->count < 2 || !unit->items[1].is_model) return true;
-    walk.arena.alloc = c->alloc;
-    int len = snprintf(folder, sizeof folder, "%.*s", (int)sfti_folder_len(unit->path), unit->path);
-    int error = len < 0 || (size_t)len >= sizeof folder ? 0
-              : sfti_os_list(len ? folder : ".", take_index, &walk);
-    sfti_arena_free(&walk.arena);
-    return error != ENOMEM;
+    return unit->is_folder || unit->count < 2 || !unit->items[1].is_model || walk_indexes(&walk);
+}
+
+bool cli_unit_find_index(cli *c, cli_unit *unit, sfti_arena *arena) {
+    index_walk walk = { .c = c, .unit = unit, .named = arena };
+    return unit->is_folder || unit->index.len > 0 || walk_indexes(&walk);
 }
 
 void cli_unit_keep_shared(cli_unit *unit, bool alone) {

@@ -158,11 +158,13 @@ static sft_code index_names_shard(name_search *n, const char *path) {
         n->named = strcmp(name, n->shard) == 0;
         if (n->named || !n->file) continue;
         name = cli_join_path(&n->f->arena, fresh_folder_of(n->f), name);
-        n->named = name && sfti_os_info_path(name, true, &info) == 0
+        if (!name) code = sfti_fail_memory(n->err, n->file->size);
+        if (code) break; /* it stays */
+        n->named = sfti_os_info_path(name, true, &info) == 0
                 && info.device == n->file->device && info.inode == n->file->inode;
     }
     sft_index_close(names);
-    return SFT_OK;
+    return code;
 }
 
 static int look_at_index(void *ctx, const char *name, os_kind kind) {

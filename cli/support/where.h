@@ -43,8 +43,9 @@ bool cli_text_has(sft_span text, sft_span word);
 /* For tables of options; and a paragraph that tells all this. */
 #define CLI_WHERE_HELP "only models that match; also != ~ (contains) < <= > >=, in quotes"
 #define CLI_WHERE_ABOUT \
-    "--where FIELD=VALUE keeps the models whose field has that value, ignoring case; in a " \
-    "list, one matching item is enough. != keeps the others, including those without a value; " \
+    "--where FIELD=VALUE keeps the models whose field has that value, ignoring case of ASCII " \
+    "letters; in a list, one matching item is enough. != keeps the others, including those " \
+    "without a value; " \
     "FIELD= keeps those without a value, FIELD!= those with one. ~ means contains. < <= > >= " \
     "compare numbers and dates; quote them, or the shell treats < and > as redirections. " \
     "Numbers may have units: K, M, B and T, for sizes KB, MB, GB and TB (powers of 1000) or " \

@@ -1,6 +1,7 @@
 /* dup: find duplicate models. Sizes, shapes and samples are compared first;
  * only what is alike in all of these is hashed. Tests: tests/cli/dup. */
 #include "base/endian.h"
+#include "base/foreign.h"
 #include "base/order.h"
 #include "commands/commands.h"
 #include "commands/dup/dup.h"
@@ -153,9 +154,11 @@ static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
     } else if ((!code || (is_none && input->kind == CLI_FILE))
                && sfti_os_info_path(input->path, true, &info) == 0 && info.kind == OS_FILE) {
         /* another format has the bytes of its file; what is no model can be a copy all the same */
+        const sfti_foreign *foreign = code ? NULL : (const void *)import;
         err = (sft_error)SFT_ERROR_INIT;
         model->bytes = info.size;
-        make_key(run, model, DUP_FILE, put_size, &info.size, &err);
+        if (!foreign || foreign->files(import, NULL) == 0) /* else the others may differ */
+            make_key(run, model, DUP_FILE, put_size, &info.size, &err);
     }
     if (!code && !err.code) { /* of what an import would become */
         size_t bytes = (sft_set_tensor_count(set) + 1) * sizeof(uint32_t);

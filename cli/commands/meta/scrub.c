@@ -12,24 +12,34 @@
 
 static const struct scrub_keys {
     const char *reason, *globs[SCRUB_GLOBS]; /* NULL after the last */
+    bool inside; /* members of JSON in a value, too */
 } scrub_keys[] = {
     { "a session id",
-      { "*session_id", "*run_id", "*job_id" } },
+      { "*session_id", "*run_id", "*job_id" }, true },
     { "names of folders",
-      { "*_dir", "*_dirs", "*_path", "*_paths", "*_folder", "*_folders", "*_directory" } },
+      { "*_dir", "*_dirs", "*_path", "*_paths", "*_folder", "*_folders", "*_directory" }, false },
     { "a workflow",
-      { "workflow", "prompt", "*_workflow", "extra_pnginfo", "invokeai_*", "sui_image_params" } },
+      { "workflow", "prompt", "*_workflow", "extra_pnginfo", "invokeai_*", "sui_image_params" },
+      false },
     { "a whole configuration",
       { "*_config_file", "ot_config", "train_config", "training_config", "trainer_config",
         "dataset_config", "job_config", "config_toml", "config_yaml", "*command_line*",
-        "*cmdline*", "argv", "*_args_namespace" } },
+        "*cmdline*", "argv", "*_args_namespace" }, false },
     { "a name",
       { "user", "username", "user_name", "*_user", "*_username", "hostname", "host", "*_host",
-        "*_hostname", "machine", "machine_name", "computer*", "email", "*_email" } },
+        "*_hostname", "machine", "machine_name", "computer*", "email", "*_email" },
+      true },
     { "an account",
-      { "wandb*" } },
+      { "wandb*" }, true },
     { "a secret",
-      { "*_api_key", "api_key", "*_token", "*password*" } },
+      { "*_api_key", "api_key", "*_token", "*password*" }, true },
+};
+
+/* Tokens that are words of a vocabulary; so is one whose value begins with < or [. */
+static const char *const scrub_words[] = {
+    "*bos_token", "*eos_token", "*pad_token", "*unk_token", "*sep_token", "*cls_token",
+    "*mask_token", "*start_token", "*end_token", "*stop_token", "*placeholder_token",
+    "*trigger_token", "*instance_token", "*class_token", "*initializer_token",
 };
 
 /* Keys from whose values the names of folders go; the counts stay, and the tags. */
@@ -43,6 +53,45 @@ static const struct scrub_folders {
     { "ss_datasets", false },
 };
 
+static bool is_scrub_key(const char *const *globs, size_t count, sft_span lower) {
+    for (size_t i = 0; i < count && globs[i]; i++)
+        if (sfti_glob_match(sft_span_cstr(globs[i]), lower)) return true;
+    return false;
+}
+
+/* key: in lower case. first: byte of its value. */
+static const char *key_reason(sft_span key, char first, bool inside) {
+    for (size_t i = 0; i < sizeof scrub_keys / sizeof *scrub_keys; i++) {
+        const struct scrub_keys *row = &scrub_keys[i];
+        if ((inside && !row->inside) || !is_scrub_key(row->globs, SCRUB_GLOBS, key)) continue;
+        bool token = cli_ends_with(key, "_token")
+                  && (first == '<' || first == '['
+                      || is_scrub_key(scrub_words, sizeof scrub_words / sizeof *scrub_words, key));
+        if (!token) return row->reason;
+    }
+    return NULL;
+}
+
+/* Members of JSON are found by their quotes, for it may be escaped, cut off or no JSON at all.
+ * Those whose value is a text that is not empty count. */
+static const char *members_reason(const char *text, size_t len) {
+    char lower[128];
+    const char *end = text + len, *quote = len ? memchr(text, '"', len) : NULL, *reason = NULL;
+    while (quote && !reason) {
+        const char *key = quote + 1;
+        quote = memchr(key, '"', (size_t)(end - key));
+        const char *at = quote ? quote + 1 : end;
+        while (at < end && strchr(" \t\r\n", *at)) at++;
+        if (at == end || *at++ != ':') continue;
+        while (at < end && strchr(" \t\r\n", *at)) at++;
+        size_t count = (size_t)(quote - key);
+        if (end - at < 2 || *at != '"' || at[1] == '"' || count > sizeof lower) continue;
+        for (size_t i = 0; i < count; i++) lower[i] = cli_lower(key[i]);
+        reason = key_reason((sft_span){ lower, count }, at[1], true);
+    }
+    return reason;
+}
+
 /* Why a value may be private: as it stands, and what its escapes stand for, also of JSON in JSON;
  * false when out of memory. */
 static bool value_reason(sft_span value, sfti_arena *arena, const char **reason) {
@@ -53,6 +102,7 @@ static bool value_reason(sft_span value, sfti_arena *arena, const char **reason)
     for (int level = 0; level < 3 && !*reason; level++) {
         if (cli_scrub_pictures(text, len)) *reason = "a picture that carries metadata";
         else *reason = cli_scrub_text((sft_span){ text, len });
+        if (!*reason) *reason = members_reason(text, len);
         if (!memchr(text, '\\', len)) break;
         len = cli_scrub_unescape(text, len);
     }
@@ -77,10 +127,7 @@ bool cli_scrub(sft_span key, sft_span value, sfti_arena *arena, cli_scrubbed *ou
     char *lower = sfti_arena_take(arena, key.len + 1);
     if (!lower) return false;
     for (size_t i = 0; i < key.len; i++) lower[i] = cli_lower(key.data[i]);
-    for (size_t i = 0; !out->reason && i < sizeof scrub_keys / sizeof *scrub_keys; i++)
-        for (const char *const *glob = scrub_keys[i].globs; *glob && !out->reason; glob++)
-            if (sfti_glob_match(sft_span_cstr(*glob), (sft_span){ lower, key.len }))
-                out->reason = scrub_keys[i].reason;
+    out->reason = key_reason((sft_span){ lower, key.len }, value.len ? *value.data : '\0', false);
     if (!out->reason) out->reason = cli_scrub_text(key);
     if (out->reason) return true;
     return value_reason(value, arena, &out->reason);

@@ -184,6 +184,11 @@ static void each_model(void *ctx, cli_model *model) {
         run->out_of_memory |= !mv_plan_add_other(&run->plan, model->path);
         return;
     }
+    if (run->how == CLI_MOVE && !is_found
+        && !cli_unit_find_index(run->c, &unit, &run->plan.arena)) {
+        run->out_of_memory = true;
+        return;
+    }
     if (run->how == CLI_MOVE && cli_unit_check(&unit, &err)) {
         cli_fail_input(run->c, model->path, &err);
         run->failed++;

@@ -128,6 +128,13 @@ static void list_begin(note_list *list, const note_field *field, sft_span old,
     cli_raw raw;
     list->count = 0;
     if (cli_raw_member(old, field->name, &own)) {
+        char *parts = *own.data == '"' ? sfti_arena_take(arena, own.len) : NULL;
+        if (parts) { /* a text that somebody wrote: "a, b" */
+            sft_span rest = { own.data + 1, own.len - 2 };
+            rest = (sft_span){ parts, sfti_json_decode(rest, parts) };
+            while (cli_next_part(&rest, ',', &item)) list_take(list, item, false);
+        }
+        list->lost |= *own.data == '"' && !parts;
         for (cli_raw_begin(&raw, own); cli_raw_next(&raw);) {
             char *text = sfti_arena_take(arena, raw.value.len + 1);
             list->lost |= !text;
@@ -155,6 +162,7 @@ static void apply(note_values *values, const note_change *change, sft_span old,
     size_t at = (size_t)(change->field - note_fields);
     note_list *list = &values->lists[at];
     sft_span rest = change->value, item;
+    if (change->how != '=' && rest.len == 0) return; /* nothing is added or taken off */
     if (change->field->kind == NOTE_LIST && change->value.len > 0) {
         if (change->how == '=') list->count = 0;
         else if (!values->set[at]) list_begin(list, change->field, old, root, arena);

@@ -24,6 +24,7 @@ private={
  # pictures that are no data: URL from their first byte, in lines, and SVG
  'i1':json.dumps([base64.b64encode(png+bytes(9)).decode()]),'i2':json.dumps({'a':'data:image/png;base64,'+base64.encodebytes(bytes(99)+png).decode()}),
  'i3':'data:image/svg+xml,<svg a="/home/john/x">','i4':'data:image/svg+xml;base64,'+base64.b64encode(b'<svg a="/home/john/x">').decode(),
+ 'n1':json.dumps({'a':{'api_key':'x'}}),'n2':json.dumps({'a':json.dumps({'User_Name' :'x'})}),'n3':'{"a":1,"my_token" : "x"}','hub_token':'x',
  'ss_dataset_path':'x', 'image_folder':'mine',
 }
 harmless={
@@ -40,6 +41,7 @@ harmless={
  'covers':json.dumps([base64.b64encode(b'\xff\xd8\xff\xe0\0\x10JFIF'+bytes(60)).decode()]),'idn':'http://\u4f8b\u5b50.\u4e2d\u56fd/a','face':'( /\u30fb\u03c9\u30fb/\uff09',
  'img':'data:image/png;base64,'+base64.b64encode(clean).decode(),'model':'runwayml/stable-diffusion-v1-5','ss_training_comment':'trigger: ohwx, use at 0.8',
  'tags':'a:b, c/d, (masterpiece:1.2), [x:y:0.5], 1/2','ip':'version 1.2.3.4','lora_adapter_metadata':json.dumps({"r":8,"target_modules":["to_q"],"base_model_name_or_path":None}),
+ 'pad_token':'!','eos_token':'<|endoftext|>','image_token':'<image>','tokens':json.dumps({'unk_token':'?','max_token':5,'user':'','host':None,'a':'user'}),
  'ss_clip':'\\(parenthesised\\)','emoji':'日本語/テスト (a)/b/c',
 }
 counts = {"ss_tag_frequency": json.dumps({"10_john": {"ohwx woman": 10, "smile": 3}, "5_jane": {"dog": 1}}),

@@ -21,6 +21,7 @@ typedef enum aws_setting {
     AWS_S3_ENDPOINT, /* of the profile's services */
     AWS_ADDRESSING,
     AWS_SERVICES,    /* the NAME of such a section */
+    AWS_IGNORE,      /* no endpoint that is configured counts */
     AWS_OTHER_KEYS,
     AWS_SETTINGS
 } aws_setting;
@@ -35,6 +36,7 @@ static const struct aws_key {
     { NULL, "region", AWS_REGION },
     { NULL, "endpoint_url", AWS_ENDPOINT },
     { NULL, "services", AWS_SERVICES },
+    { NULL, "ignore_configured_endpoint_urls", AWS_IGNORE },
     { "s3", "addressing_style", AWS_ADDRESSING },
     { NULL, "sso_session", AWS_OTHER_KEYS },
     { NULL, "sso_start_url", AWS_OTHER_KEYS },
@@ -176,7 +178,11 @@ sft_code sfti_aws_read(sft_remote *remote, sfti_aws *out, sft_error *err) {
     take_keys(&reader, &settings, out);
     if (named && !settings.found && !out->keys.id)
         out->problem = "AWS_PROFILE names a profile that is in no file of the AWS command";
-    if (!sfti_remote_environment_is(remote, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")) {
+    static const char ignore[] = "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS";
+    const bool ignored = sfti_remote_environment(remote, ignore)
+                             ? sfti_remote_environment_is(remote, ignore)
+                             : sfti_text_is(settings.value[AWS_IGNORE], "true");
+    if (!ignored) {
         sft_span *own = &settings.value[AWS_S3_ENDPOINT];
         if (!own->data) *own = settings.value[AWS_ENDPOINT];
         out->endpoint = aws_choose(&reader, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", *own);

@@ -440,19 +440,26 @@ static void test_files(void **state) {
         "region = c-1\r\n[profile\ttab]\n; region = x\nregion: d-1\n[profile \"open]\n"
         "region = e-1\n[profile x]\nregion =\n[services s]\ns3 =\n"
         "  endpoint_url = http://f.example\n"
-        "[profile s]\nservices = s\nregion = g-1\n";
+        "[profile s]\nservices = s\nregion = g-1\n"
+        "[profile i]\nignore_configured_endpoint_urls = True\nservices = s\nregion = h-1\n"
+        "endpoint_url = http://f.example\n";
     static const struct { const char *profile, *url; } named[] = {
         { "q", "https://bucket.s3.c-1.amazonaws.com/k" },
         { "tab", "https://bucket.s3.d-1.amazonaws.com/k" },
         { "\"open", "https://bucket.s3.e-1.amazonaws.com/k" },
         { "x", "https://bucket.s3.amazonaws.com/k" },
         { "s", "http://f.example/bucket/k" },
+        { "i", "https://bucket.s3.h-1.amazonaws.com/k" },
     };
     temp_write(".aws/config", sections, sizeof sections - 1);
     for (size_t i = 0; i < COUNT(named); i++)
         check_request(ENV(keys[0], keys[1], { "AWS_PROFILE", named[i].profile },
                           { "AWS_CONFIG_FILE", temp_path(".aws/config") }),
                       "s3://bucket/k", named[i].url, AWS4("AKID/20"));
+    check_request(ENV(keys[0], keys[1], { "AWS_PROFILE", "i" },
+                      { "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "false" },
+                      { "AWS_CONFIG_FILE", temp_path(".aws/config") }),
+                  "s3://bucket/k", "http://f.example/bucket/k", AWS4("AKID/20"));
     remove_files();
 }
 

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "os/io.h"
+#include "text/text.h"
 
 #include <string.h>
 
@@ -103,7 +104,8 @@ static bool is_unlike(sft_span key, const sfti_json *json, sft_span said) {
                                         "monteclora_config", "layer_replication" };
     static const char *const first[] = { "pissa", "corda", "olora", "loftq", "lora_ga" };
     bool text = json->type == SFTI_JSON_STRING;
-    if (sfti_is(key, "init_lora_weights")) return text && SFTI_ONE_OF(said, first, sfti_begins);
+    if (sfti_is(key, "init_lora_weights"))
+        return text && SFTI_ONE_OF(said, first, sfti_starts_with);
     if (sfti_is(key, "peft_type")) return text && peft_type_of(said) == SFTI_ADAPTER_TYPES;
     return SFTI_ONE_OF(key, keys, sfti_is) && !is_off(json);
 }

@@ -363,7 +363,7 @@ static void takes_configurations(void **unused) {
         { "plain weights", ZEROS, A B, "{\"init_lora_weights\":\"gaussian\",\"coft\":false}",
           SFT_OK,
           "c.weight F32 2,2 10 20 20 40" },
-        { "weights of OLoRA", ZEROS, A B, "{\"init_lora_weights\":\"olora\"}", SFT_CAST_DTYPE,
+        { "weights of OLoRA", ZEROS, A B, "{\"init_lora_weights\":\"OLoRA\"}", SFT_CAST_DTYPE,
           "found \"init_lora_weights\"" },
         { "by an escape", ZEROS, A B, "{\"init_lora_weights\":\"ol\\u006fra\"}", SFT_CAST_DTYPE,
           "found \"init_lora_weights\"" },

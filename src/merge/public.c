@@ -186,11 +186,14 @@ static sft_code settle_merge(sft_merge *m, sft_error *err) {
     if (m->options.base != SIZE_MAX && m->options.base >= m->count)
         return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a base among %zu models, found model %zu",
                          m->count, m->options.base);
+    sft_code code = SFT_OK;
+    if (recipe->count == 0) /* else an attempt that failed has it */
+        code = sfti_merge_weight_add(recipe, &m->arena, SFTI_MERGE_ALL, "1", err);
+    if (code) return code;
     recipe->count = m->count;
     recipe->base = m->options.base;
     for (size_t i = 0; i < m->count; i++) recipe->models[i] = m->origins[i].name;
-    sft_code code = sfti_merge_weight_add(recipe, &m->arena, SFTI_MERGE_ALL, "1", err);
-    return code ? code : sfti_merge_recipe_settle(recipe, err);
+    return sfti_merge_recipe_settle(recipe, err);
 }
 
 static sft_code take_merged_parts(sft_merge *m, sft_error *err) {

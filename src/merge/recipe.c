@@ -431,6 +431,8 @@ static void write_number(double value, sfti_json_writer *w) {
     double again = 0;
     for (int digits = 1; digits < 17; digits++) {
         int len = snprintf(text, sizeof text, "%.*g", digits, value);
+        char *point = strchr(text, '.') ? NULL : text + strspn(text, "-0123456789");
+        if (point && *point && *point != 'e') *point = '.'; /* a locale has another */
         if (sfti_parse_double((sft_span){ text, (size_t)len }, &again)
             && !(again < value || again > value)) {
             sfti_json_raw(w, (sft_span){ text, (size_t)len });

@@ -8,6 +8,7 @@
 
 #include "safetensors_merge.h"
 
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,49 @@ static void saves_and_tells(void **state) {
     sft_close(file);
     sft_buffer_free(&copy);
     sft_buffer_free(&out);
+}
+
+static void assert_recipe(const sft_buffer *out, const char *part) {
+    sft_file *file;
+    sft_span recipe;
+    char text[1024];
+    assert_int_equal(sft_open_source(sft_source_memory(out->data, out->len), NULL, &file, &err),
+                     SFT_OK);
+    assert_true(sft_file_metadata_get(file, sft_span_cstr("sft_merge"), &recipe));
+    assert_true(recipe.len < sizeof text);
+    memcpy(text, recipe.data, recipe.len);
+    text[recipe.len] = 0;
+    assert_non_null(strstr(text, part));
+    sft_close(file);
+}
+
+/* A recipe is the same after a plan that failed, and in a locale with another decimal point. */
+static void recipe_is_the_same(void **state) {
+    static const char *const locales[] = { "C", "de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8" };
+    sft_buffer outs[2] = { { 0 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof locales / sizeof *locales; i++) {
+        sft_merge_options options = SFT_MERGE_OPTIONS_INIT;
+        sft_buffer *out = &outs[i > 0];
+        sft_merge *merge;
+        if (!setlocale(LC_NUMERIC, locales[i])) continue;
+        options.method = "task_arithmetic";
+        options.base = 0;
+        assert_int_equal(sft_merge_new(&options, &merge, &err), SFT_OK);
+        assert_int_equal(sft_merge_add(merge, sets[0], "base", NULL, &err), SFT_OK);
+        assert_int_equal(sft_merge_plan(merge, &err), SFT_BAD_ARGUMENT);
+        assert_int_equal(sft_merge_add(merge, sets[1], "m", "0.7", &err), SFT_OK);
+        out->len = 0;
+        assert_int_equal(sft_merge_save(merge, sft_sink_memory(out), NULL, &err), SFT_OK);
+        sft_merge_free(merge);
+        if (i > 0)
+            assert_true(outs[1].len == outs[0].len
+                        && memcmp(outs[1].data, outs[0].data, outs[0].len) == 0);
+        else
+            assert_recipe(out, "\"weight\":0.7}}],\"parameters\":{\"weight\":1},");
+    }
+    (void)setlocale(LC_NUMERIC, "C");
+    for (int i = 0; i < 2; i++) sft_buffer_free(&outs[i]);
 }
 
 /* Two models of one name are two in the recipe that is written, which so can be read again. */
@@ -299,7 +343,8 @@ static void finds_mixtures(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(saves_and_tells), cmocka_unit_test(names_apart),
+        cmocka_unit_test(saves_and_tells), cmocka_unit_test(recipe_is_the_same),
+        cmocka_unit_test(names_apart),
         cmocka_unit_test(records_meanwhile),
         cmocka_unit_test(refuses), cmocka_unit_test(forgets_refused),
         cmocka_unit_test(fails_again),

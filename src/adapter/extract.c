@@ -245,14 +245,13 @@ static sft_span name_layer(extract *x, const char *prefix, sft_span path) {
 
 /* Rows that are looked up: PEFT's factors of them have names and an order of their own. */
 static bool is_embedding(const sft_tensor *tensor) {
-    static const char *const ends[] = {
-        "embed_tokens.weight", "wte.weight", "wpe.weight", "word_embeddings.weight",
-        "shared.weight", "embed_in.weight", "token_embedding.weight", "tok_embeddings.weight",
-        "embed_tokens_per_layer.weight", "position_embedding.weight", "embed_positions.weight",
-        "position_embeddings.weight", "token_type_embeddings.weight",
-        "relative_attention_bias.weight",
-    };
-    return tensor->rank == 2 && SFTI_ONE_OF(tensor->name, ends, sfti_ends);
+    static const char words[] = "embed_tokens wte wpe word_embeddings shared embed_in "
+                                "token_embedding tok_embeddings embed_tokens_per_layer "
+                                "position_embedding embed_positions position_embeddings "
+                                "token_type_embeddings relative_attention_bias";
+    sft_span layer = sfti_lora_layer(tensor->name), above = sfti_lora_layer(layer);
+    sft_span last = sfti_from(layer, above.len + (above.len > 0));
+    return tensor->rank == 2 && sfti_number_among(words, last) >= 0;
 }
 
 static bool name_embedding(extract *x, sfti_factor *layer, sft_span name) {

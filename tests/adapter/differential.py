@@ -243,7 +243,7 @@ def random_module(draw, name, shape, strength):
     delta = SUMS[method](m, shape, draw)
     if callable(delta):
         return m, method, lambda w: w + strength * delta(w)
-    if method in ("lora", "loha", "lokr") and draw.random() < 0.25 and m.alpha != 0 \
+    if method in ("lora", "loha", "lokr") and draw.random() < 0.25 \
             and (len(shape) == 2 or method != "lokr"):
         by = dora(m, shape, draw, delta)
         return m, method + " dora", lambda w: by(w, strength)
@@ -321,7 +321,8 @@ def play(seed, oracles):
                     bad = check_oracles(m, method, want[name].shape, strength, change, want[name])
                     asked += bad is not None
                     wrong += ["the formula of %s is not lycoris-lora's" % one for one in bad or []]
-                idle = m.alpha == 0 and method not in WHOLE and method != "full"
+                idle = m.alpha == 0 and method not in WHOLE and method != "full" \
+                    and not method.endswith("dora")
                 if not idle:
                     want[name] = change(want[name])
                 sizes[name] = max(sizes[name], np.abs(want[name]).max())

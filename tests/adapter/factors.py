@@ -381,13 +381,16 @@ def extract_embeddings(folder):
     """PEFT has names of its own for factors of embeddings, which are stored the other way round."""
     name = "model.embed_tokens.weight"
     base, delta = noise(1, 30, 12).astype("f4"), noise(2, 30, 2) @ noise(3, 2, 12)
-    save(folder, "base.safetensors", {name: tensor(base)})
-    save(folder, "tuned.safetensors", {name: tensor(base + delta.astype("f4"))})
+    linear = "model.layers.0.mlp.up_shared.weight" # is no "shared"
+    save(folder, "base.safetensors", {name: tensor(base), linear: tensor(base)})
+    save(folder, "tuned.safetensors", {name: tensor(base + delta.astype("f4")),
+                                       linear: tensor(base + delta.astype("f4"))})
     run(folder, "extract", "tuned.safetensors", "base.safetensors", "-o", "out.safetensors", "--rank",
         "2", "--no-sync")
     after, _ = load(folder, "out.safetensors")
     a, b = (after["base_model.model.model.embed_tokens.lora_embedding_" + end][0] for end in "AB")
-    demand(len(after) == 2 and a.shape == (2, 30) and b.shape == (12, 2), after)
+    demand("base_model.model." + linear[:-7] + ".lora_B.weight" in after, after.keys())
+    demand(len(after) == 4 and a.shape == (2, 30) and b.shape == (12, 2), after)
     close((b @ a).T, delta, 2, 1e-5)
     run(folder, "merge", "base.safetensors", "out.safetensors", "-o", "again.safetensors", "--no-sync")
     off = np.abs(load(folder, "again.safetensors")[0][name][0] - base - delta).max()

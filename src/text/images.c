@@ -119,6 +119,8 @@ static const struct image_magic {
     { 4, 4, "ftyp", 8, "avif", "image/avif", avif_size },
     { 4, 4, "ftyp", 8, "avis", "image/avif", avif_size },
     { 4, 4, "ftyp", 8, "heic", "image/heic", avif_size },
+    { 4, 4, "ftyp", 8, "heix", "image/heic", avif_size },
+    { 4, 4, "ftyp", 8, "mif1", "image/heic", avif_size }, /* or AVIF: is_avif */
     { 4, 4, "ftyp", 8, "qt  ", "video/quicktime", no_size },
     { 4, 4, "ftyp", 0, NULL, "video/mp4", no_size },
     { 0, 4, "\x1A\x45\xDF\xA3", 0, NULL, "video/webm", no_size },
@@ -132,6 +134,15 @@ static const struct image_magic {
 static bool is_bmp(const uint8_t *p, size_t len) {
     uint32_t header = len >= 26 ? image_le(p + 14, 4) : 0;
     return len >= 26 && p[0] == 'B' && p[1] == 'M' && header >= 40 && header <= 124;
+}
+
+/* Whether a file whose own brand is that of pictures in general says among its others that it is
+ * AVIF. */
+static bool is_avif(const uint8_t *p, size_t len) {
+    size_t end = image_be(p, 4);
+    for (size_t i = 16; i + 4 <= len && i + 4 <= end; i += 4)
+        if (memcmp(p + i, "avif", 4) == 0) return true;
+    return false;
 }
 
 static bool magic_fits(const struct image_magic *magic, const uint8_t *p, size_t len) {
@@ -149,6 +160,7 @@ const char *sfti_image_type(sft_span bytes, uint32_t *width, uint32_t *height) {
         if (!magic_fits(&image_magics[i], p, bytes.len)) continue;
         type = image_magics[i].type;
         size = image_magics[i].size(p, bytes.len);
+        if (image_magics[i].size == avif_size && is_avif(p, bytes.len)) type = "image/avif";
     }
     if (!type && is_bmp(p, bytes.len)) {
         type = "image/bmp";

@@ -352,8 +352,9 @@ static bool yaml_key(sft_span text, sft_span *key, size_t *value) {
     if (quoted && i == 0) return false;
     *key = quoted ? (sft_span){ text.data + 1, i - 2 } : (sft_span){ text.data, 0 };
     for (; i < text.len; i++) {
-        if (text.data[i] != ':' || (i + 1 < text.len && text.data[i + 1] != ' ')) continue;
-        if (!quoted) key->len = i;
+        if (text.data[i] != ':') continue;
+        if (i + 1 < text.len && text.data[i + 1] != ' ' && text.data[i + 1] != '\t') continue;
+        if (!quoted) *key = sfti_trim((sft_span){ text.data, i });
         *value = i + 1;
         return key->len > 0;
     }

@@ -185,7 +185,7 @@ static const struct { const char *yaml, *values; } cards[] = {
     { "a:\n  b c\nd: e\nf g\n...\n", "/a=b c;/d=e;" }, { "a b\n", "" },
     { "a: \"x\\\r\n   z\"\r\n", "/a=xz;" },
     { "-\n  a: b\n- - c\n  - d\n-e\n", "/0/a=b;/1/0=c;/1/1=d;" },
-    { "a:\n- b\n- c\nd: e\n", "/a/0=b;/a/1=c;/d=e;" },
+    { "a:\n- b\n- c\nd: e\n", "/a/0=b;/a/1=c;/d=e;" }, { "a : b\nc:\td\n", "/a=b;/c=d;" },
     /* nobody's values, with what they open */
     { "{\na: b,\n}\n[a,\nb: c]\n\"\nf: g\"\nd: e\n", "/d=e;" },
 };

@@ -265,6 +265,7 @@ FACTS = {
     "info --save-as lora-manager": "info --save-as lora-manager {m}",
     "info --save-as modelspec": "info --save-as modelspec {m}",
     "info --export-preview": "info --export-preview {o} {m}",
+    "thumbnail": "thumbnail {m} {o}/x.png",
     "catalog": "catalog {f} -o {o}/x.html",
     "catalog --embed": "catalog {f} --embed -o {o}/x.html",
     "catalog --model": "catalog --model {m} -o {o}/x.html",

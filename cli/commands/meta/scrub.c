@@ -32,7 +32,9 @@ static const struct scrub_keys {
     { "an account",
       { "wandb*" }, true },
     { "a secret",
-      { "*_api_key", "api_key", "*_token", "*password*" }, true },
+      { "*_api_key", "api_key", "*apikey", "*api-key", "*access_key*", "*private_key*", "*secret*",
+        "*credential*", "authorization", "*_token", "*password*" },
+      true },
 };
 
 /* Tokens that are words of a vocabulary; so is one whose value begins with < or [. */

@@ -1,10 +1,13 @@
 /* thumbnail: one picture of a model, for file managers. Tests: tests/cli/thumbnail,
  * tests/desktop. */
+#include "base/sink.h"
 #include "commands/commands.h"
 #include "commands/thumbnail/thumbnail.h"
 #include "os/io.h"
+#include "safetensors_io.h"
 #include "support/files.h"
 #include "support/models.h"
+#include "support/output.h"
 #include "support/records.h"
 #include "support/titles.h"
 #include "support/words.h"
@@ -60,13 +63,19 @@ static sft_code find_picture(cli *c, const cli_model *model, uint32_t size, thum
 }
 
 /* Into an empty file that is there, as services make one and read it by their own descriptor: it
- * stays that file, and empty if this fails. False: there is none. */
-static bool fill_empty(const char *path, sft_span bytes, int *error) {
+ * stays that file, and empty if this fails. limit: mode that it may have, 0 any. False: there is
+ * none, or its mode cannot be set. */
+static bool fill_empty(const char *path, sft_span bytes, uint32_t limit, int *error) {
     os_info info;
+    uint32_t most = limit ? limit | 0700 : 0777;
     int fd;
     if (sfti_os_info_path(path, false, &info) || info.kind != OS_FILE || info.size > 0
         || sfti_os_open_no_link(path, true, &fd))
         return false;
+    if ((info.mode & 0777 & ~most) && sfti_os_set_mode(fd, info.mode & most)) {
+        (void)sfti_os_close(fd);
+        return false;
+    }
     *error = sfti_write_all(fd, bytes.data, bytes.len, 0);
     if (*error) (void)sfti_os_truncate(fd, 0);
     int closed = sfti_os_close(fd);
@@ -74,7 +83,9 @@ static bool fill_empty(const char *path, sft_span bytes, int *error) {
     return true;
 }
 
-static sft_code write_png(cli *c, const char *path, const thumb_image *image, sft_error *err) {
+/* mode: of what it is made of. */
+static sft_code write_png(cli *c, const char *path, const thumb_image *image, uint32_t mode,
+                          sft_error *err) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     sft_buffer bytes = { .alloc = c->alloc };
     options.no_sync = true; /* it can be made again */
@@ -82,10 +93,14 @@ static sft_code write_png(cli *c, const char *path, const thumb_image *image, sf
     sft_code code = thumb_png(image, &c->alloc, &bytes, err);
     sft_span text = { bytes.data, bytes.len };
     int error = 0;
-    if (!code && c->set.force && fill_empty(path, text, &error)) {
+    sft_sink sink;
+    options.alloc = &c->alloc;
+    if (!code && c->set.force && fill_empty(path, text, mode, &error)) {
         if (error) code = sfti_io_fail(err, SFT_IO_WRITE, error, "write");
-    } else if (!code) {
-        code = cli_write_bytes(c, path, options, text, err);
+    } else if (!code && (code = sft_sink_path(path, &options, &sink, err)) == SFT_OK) {
+        code = sft_sink_limit_mode(&sink, mode, err);
+        if (code) sft_sink_abandon(&sink);
+        else code = sfti_sink_fill(&sink, text, err);
     }
     sft_buffer_free(&bytes);
     return code;
@@ -140,7 +155,7 @@ static void each_model(void *ctx, cli_model *model) {
         code = SFT_OUT_OF_MEMORY;
     }
     if (code) (void)sfti_fail_memory(&err, (uint64_t)run->size * run->size * 4);
-    else code = write_png(c, run->output, &image, &err);
+    else code = write_png(c, run->output, &image, cli_output_mode_of_model(model), &err);
     if (code) cli_fail_input(c, code == SFT_OUT_OF_MEMORY ? model->path : run->output, &err);
     else tell(run, model, &image, source, why);
     thumb_image_free(&image, &c->alloc);

@@ -24,7 +24,7 @@ private={
  # pictures that are no data: URL from their first byte, in lines, and SVG
  'i1':json.dumps([base64.b64encode(png+bytes(9)).decode()]),'i2':json.dumps({'a':'data:image/png;base64,'+base64.encodebytes(bytes(99)+png).decode()}),
  'i3':'data:image/svg+xml,<svg a="/home/john/x">','i4':'data:image/svg+xml;base64,'+base64.b64encode(b'<svg a="/home/john/x">').decode(),
- 'n1':json.dumps({'a':{'api_key':'x'}}),'n2':json.dumps({'a':json.dumps({'User_Name' :'x'})}),'n3':'{"a":1,"my_token" : "x"}','hub_token':'x',
+ 'n1':json.dumps({'a':{'api_key':'x'}}),'n2':json.dumps({'a':json.dumps({'User_Name' :'x'})}),'n3':'{"a":1,"my_token" : "x"}','hub_token':'x','client_secret':'x','n4':json.dumps({'aws_access_key_id':'x'}),
  'ss_dataset_path':'x', 'image_folder':'mine',
 }
 harmless={

@@ -460,3 +460,24 @@ def test_json_of_the_header_is_strict():
     header, metadata, _ = parse(data)
     assert list(header) == ["a\"\\\n\u0001é"] and metadata == {"\u2028": "\x7f"}
     json.loads(data[8:8 + int.from_bytes(data[:8], "little")], strict=True)
+
+
+def test_a_stream_that_would_block_is_no_success():
+    """Its write() returns None where it takes nothing."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with open(reader, "rb"), open(writer, "wb", buffering=0) as stream:
+        with pytest.raises(BlockingIOError, match="would block"):
+            _core.save_file(stream, [("x", "U8", (4 << 20,), bytes(4 << 20), None)])
+
+
+def test_write_may_return_any_integer():
+    class Slow:
+        taken = b""
+
+        def write(self, data):
+            self.taken += data[:1000]
+            return np.int64(min(len(data), 1000))
+    rows, slow = [("x", "U8", (9999,), bytes(range(9)) * 1111, None)], Slow()
+    _core.save_file(slow, rows)
+    assert slow.taken == _core.save_bytes(rows)

@@ -14,10 +14,25 @@ bool pysft_is_target(PyObject *object) {
     return !is_path && PyObject_HasAttrString(object, "write");
 }
 
+/* 1: write() of this object returns None where it took nothing, since it would block. */
+static int is_raw(PyObject *target) {
+    PyObject *raw = pysft_import("io", "RawIOBase");
+    int is = raw ? PyObject_IsInstance(target, raw) : -1;
+    Py_XDECREF(raw);
+    return is;
+}
+
 /* How many of len bytes write() took, by its result; -1 with an exception. */
-static Py_ssize_t bytes_taken(PyObject *answer, Py_ssize_t len) {
-    if (!PyLong_Check(answer) || PyBool_Check(answer)) return len;
-    Py_ssize_t taken = PyLong_AsSsize_t(answer);
+static Py_ssize_t bytes_taken(PyObject *target, PyObject *answer, Py_ssize_t len) {
+    if (answer == Py_None) {
+        int raw = is_raw(target);
+        if (raw > 0)
+            PyErr_SetString(PyExc_BlockingIOError, "expected write() to take bytes, found a stream "
+                                                   "that would block");
+        return raw ? -1 : len;
+    }
+    if (!PyIndex_Check(answer) || PyBool_Check(answer)) return len;
+    Py_ssize_t taken = PyNumber_AsSsize_t(answer, PyExc_OverflowError);
     if (taken > 0 && taken <= len) return taken;
     if (!PyErr_Occurred())
         PyErr_Format(PyExc_OSError, "expected write() to take 1 to %zd bytes, found %zd", len,
@@ -33,7 +48,7 @@ sft_code pysft_target_write(void *ctx, const void *bytes, size_t len, sft_error 
         size_t most = len - done < OBJECT_PIECE ? len - done : OBJECT_PIECE;
         PyObject *piece = PyBytes_FromStringAndSize((const char *)bytes + done, (Py_ssize_t)most);
         PyObject *answer = piece ? PyObject_CallMethod(target, "write", "O", piece) : NULL;
-        taken = answer ? bytes_taken(answer, (Py_ssize_t)most) : -1;
+        taken = answer ? bytes_taken(target, answer, (Py_ssize_t)most) : -1;
         Py_XDECREF(answer);
         Py_XDECREF(piece);
         if (taken > 0) done += (size_t)taken;

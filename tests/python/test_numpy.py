@@ -124,6 +124,19 @@ def test_scalars_and_refusals():
         save({"a": np.zeros(1)}, {"a": 5})
 
 
+def test_masked_elements_have_no_values(tmp_path):
+    masked = np.ma.masked_array(np.ones(3, "f4"), mask=[False, True, False])
+    save_file({"a": np.ones(3, "f4")}, tmp_path / "f")
+    before = (tmp_path / "f").read_bytes()
+    for write in (save, lambda tensors: save_file(tensors, tmp_path / "f"),
+                  lambda tensors: libsafetensors.put(tmp_path / "f", tensors),
+                  lambda tensors: libsafetensors.merge_models([tensors] * 2, tmp_path / "g")):
+        with pytest.raises(ValueError, match="'a': expected an array without masked elements"):
+            write({"a": masked})
+    assert (tmp_path / "f").read_bytes() == before and not (tmp_path / "g").exists()
+    assert save({"a": np.ma.masked_array(np.ones(3, "f4"))}) == save({"a": masked.filled(1)})
+
+
 def test_nothing_of_the_caller_changes(tmp_path):
     array = np.asfortranarray(np.arange(6, dtype=">i4").reshape(2, 3))
     tensors, metadata = {"b": array, "a": array}, {"k": "v"}

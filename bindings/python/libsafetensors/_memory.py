@@ -32,7 +32,8 @@ def rows_of(tensors: Iterable[tuple[str, Any]], kept: list[Any]) -> list[tuple[A
             rows.append(_lazy_row(name, value, kept))
         else:
             import numpy as np
-            from .numpy import _row
+            from .numpy import _row, check_mask
+            check_mask(name, value)
             if hasattr(value, "__array__"):
                 value = np.asarray(value)  # without subclasses, which may slice otherwise
             row = _row(name, value)

@@ -57,6 +57,13 @@ def _pack(array: np.ndarray[Any, Any], bits: int) -> np.ndarray[Any, Any]:
                        .reshape(-1), bitorder="little")
 
 
+def check_mask(name: str, array: Any) -> None:
+    """ValueError for an array with masked elements, whose values are not meant."""
+    if isinstance(array, np.ndarray) and type(array) is not np.ndarray and np.ma.is_masked(array):
+        raise ValueError("tensor %r: expected an array without masked elements, found %d of them: "
+                         "filled() gives them values" % (name, np.ma.count_masked(array)))
+
+
 def _row(name: str, array: Any) -> tuple[Any, ...]:
     """A row for _core, with the owner of its memory as the last item."""
     if not isinstance(array, np.ndarray):
@@ -64,6 +71,7 @@ def _row(name: str, array: Any) -> tuple[Any, ...]:
             raise TypeError("Key `%s` is invalid, expected numpy.ndarray but received %s"
                             % (name, type(array)))
         array = np.asarray(array)
+    check_mask(name, array)
     dtype, bits, little, exports = _KNOWN.get(array.dtype) or _facts(array.dtype)
     shape = array.shape
     if bits:
@@ -96,6 +104,7 @@ def _flatten(tensor_dict: Mapping[str, np.ndarray[Any, Any]],
     specs = {}
     for name, array in tensor_dict.items():
         header_name(array.dtype.name)
+        check_mask(name, array)
         plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         keep_alive_buffer.append(plain)
         specs[name] = TensorSpec(dtype=array.dtype.name, shape=array.shape,
@@ -120,7 +129,7 @@ def _view2np(safeview: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, np.nda
 def save(tensor_dict: Mapping[str, np.ndarray[Any, Any]],
          metadata: Mapping[str, str] | None = None, **options: Unpack[BytesOptions]) -> bytes:
     """Returns the bytes of a file. metadata: str to str. SafetensorError for a dtype the format
-    lacks, TypeError for values that are not arrays.
+    lacks, TypeError for values that are not arrays, ValueError for masked elements.
 
     options: align (8, 64, 256 or 4096: alignment of the data's start), keep_order (of the dict,
     instead of by dtype and name)."""

@@ -204,6 +204,8 @@ def test_a_mask_is_no_list_of_rows(tmp_path, how):
                     some.take(wrong, framework)
         assert len(some.take(np.array([2, 0], np.uint8))["x"]) == 2
         assert len(some.take([torch.tensor(1)])["x"]) == 1 and not len(some.take([]).get("x", ()))
+        with pytest.raises(IndexError, match="found 18446744073709551615"):
+            some.take(np.array([2**64 - 1], np.uint64))
     with pytest.raises(TypeError, match="float"):
         rows[1.5]
 

@@ -29,13 +29,16 @@ def _starts(counts: Iterable[int]) -> list[int]:
 
 
 def row_numbers(numbers: Any) -> Any:
-    """Numbers of rows as an array. TypeError for others: of a mask each True would be row 1."""
+    """Numbers of rows as an array. TypeError for others: of a mask each True would be row 1.
+    IndexError for those that no row can have."""
     import numpy as np
     found = np.asarray(numbers).reshape(-1)
     if found.dtype.kind == "O":
         return np.array([whole(one) for one in found.tolist()], np.int64)
     if found.size and found.dtype.kind not in "iu":
         raise TypeError("expected numbers of rows, found %s" % found.dtype)
+    if found.size and int(found.max()) >> 63 > 0:  # as int64 it would count from the end
+        raise IndexError("expected numbers of rows, found %d" % found.max())
     return found.astype(np.int64, copy=False)
 
 

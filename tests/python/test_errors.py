@@ -90,6 +90,18 @@ def test_permission(tmp_path):
     assert done.stdout == "13 io_open\n", done.stderr
 
 
+def test_files_that_python_opens_have_codes_too(tmp_path):
+    from libsafetensors import h5
+    for path, code in ((tmp_path / "none", "not_found"), (tmp_path, "io_not_file")):
+        opens = [lambda: libsafetensors.merge_models([], "out", recipe=path), lambda: h5.open(path)]
+        for call in opens + [lambda: libsafetensors.Records(path)] * (code == "not_found"):
+            with pytest.raises(OSError) as raised:
+                call()
+            error = raised.value
+            assert error.code == code and error.errno and error.path == str(path)
+            assert str(error).startswith("%s: cannot open: " % path)
+
+
 def test_folder(tmp_path):
     for work in (lambda: _core.open(tmp_path), lambda: _core.save_file(tmp_path, [])):
         error = raised(IsADirectoryError, work)

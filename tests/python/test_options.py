@@ -13,7 +13,7 @@ import pytest
 
 import libsafetensors as st
 import libsafetensors.lora as lora
-from libsafetensors import _written
+from libsafetensors import SafetensorError, _written
 from libsafetensors.numpy import load_file, save_file
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -392,3 +392,30 @@ def test_ten_thousand_calls_leak_nothing(tmp_path, name):
     done = subprocess.run([sys.executable, "-c", LEAKS, str(tmp_path), name], capture_output=True,
                           text=True, check=True)
     assert int(done.stdout) < 1024  # KiB: less than a tenth of a byte for each call and object
+
+
+def test_integers_of_numpy(tmp_path):
+    """An option that counts takes whatever is a whole number, and nothing else."""
+    pa = pytest.importorskip("pyarrow")
+    one, dataset = np.int64(1), st.dataset
+    save_file({"l.lora_A.weight": np.ones((2, 4), "f4"),
+               "l.lora_B.weight": np.ones((4, 2), "f4")}, tmp_path / "a.safetensors")
+    lora.resize(tmp_path / "a.safetensors", tmp_path / "b.safetensors", rank=one, conv_rank=one)
+    with pytest.raises(TypeError):
+        lora.resize(tmp_path / "a.safetensors", tmp_path / "c.safetensors", rank=1.0)
+    save_file({"l.weight": np.ones((4, 4), "f4")}, tmp_path / "m.safetensors")
+    lora.merge(tmp_path / "m.safetensors", tmp_path / "a.safetensors", tmp_path / "n.safetensors",
+               stochastic=one)
+    models = [tmp_path / "m.safetensors", tmp_path / "n.safetensors"]
+    st.merge_models(models, tmp_path / "o.safetensors", seed=np.uint64(2**64 - 1))
+    for seed in (1.0, "1"):
+        with pytest.raises(TypeError):
+            st.merge_models(models, tmp_path / "p.safetensors", seed=seed)
+    with pytest.raises(SafetensorError, match="layouts are known"):
+        st.layout(models[0], tmp_path / "layout", to="comfy", max_bytes=one)
+    folder = tmp_path / "d"
+    dataset.write(pa.table({"x": [1, 2, 3]}), folder, batch_size=one)
+    dataset.compact(folder, target_bytes=np.int64(1 << 20), batch_size=np.int64(3))
+    dataset.delete(folder, rows=one, version=np.int64(2))
+    assert len(dataset.open(folder, version=one)) == 3 and len(dataset.open(folder)) == 2
+    assert not dataset.gc(folder, grace=np.int64(9999), keep=one, older=np.int64(9999))["garbage"]

@@ -1,10 +1,13 @@
 """Exceptions with the attributes that those of the extension have."""
 from __future__ import annotations
 
+import io
+import os
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from operator import index
+from typing import Any, BinaryIO, TypeVar
 
-__all__ = ["check_seed", "coded", "near"]
+__all__ = ["check_seed", "coded", "near", "open_coded"]
 
 _E = TypeVar("_E", bound=BaseException)
 
@@ -24,8 +27,8 @@ def coded(kind: type[_E], message: str, code: str, hint: str | None = None, *,
 
 
 def check_seed(seed: int | None, what: str) -> None:
-    """ValueError for a number that is no seed."""
-    if isinstance(seed, int) and not 0 <= seed < 1 << 64:
+    """ValueError for a number that is no seed, TypeError for what is no whole number."""
+    if seed is not None and not 0 <= index(seed) < 1 << 64:
         raise ValueError("%s: expected a number from 0 to 2**64 - 1, found %d" % (what, seed))
 
 
@@ -34,3 +37,15 @@ def near(word: object, words: Iterable[str]) -> str:
     from difflib import get_close_matches
     found = get_close_matches(str(word), [*words], 1)
     return ": did you mean %r?" % found[0] if found else ""
+
+
+def open_coded(path: Any) -> BinaryIO:
+    """The file, open for reading. Its OSError has the attributes of those of the extension."""
+    try:
+        return io.open(path, "rb")
+    except OSError as error:
+        code = {FileNotFoundError: "not_found",
+                IsADirectoryError: "io_not_file"}.get(type(error), "io_open")
+        text = os.fsdecode(path)
+        raise coded(type(error), "%s: cannot open: %s" % (text, error.strerror), code,
+                    errno=error.errno, path=text) from None

@@ -9,7 +9,7 @@ from typing import Any
 from . import _core
 from ._command import one_model, one_result, operand, options, results_of
 from ._dtypes import target_dtype
-from ._errors import check_seed
+from ._errors import check_seed, open_coded
 from ._memory import is_one, model
 from ._output import keep_times
 from ._progress import watch
@@ -66,7 +66,7 @@ def merge_models(models: Iterable[Model] | None, output: Path, *, method: str | 
     if recipe is not None:
         if method is not None or base is not None or weights is not None or params:
             raise ValueError("expected a recipe without method, base, weights and params")
-        with open(recipe, "rb") as file:
+        with open_coded(recipe) as file:
             text = file.read(_RECIPE_MOST + 1).decode()
         if models is None:
             folder = os.path.dirname(os.fsdecode(recipe))

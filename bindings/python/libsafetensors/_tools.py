@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from . import _core
 from ._dtypes import target_dtype
+from ._errors import open_coded
 from ._memory import header_of, model
 from ._progress import Tick, watch
 from ._results import (CheckResult, ConvertResult, DiffResult, EditResult, FitsResult, HashResult,
@@ -66,7 +67,7 @@ class Records:
             files += [one for one in inside if os.path.isfile(one) or not os.path.exists(one)]
         texts = []
         for name in files:
-            with open(name, "rb") as file:
+            with open_coded(name) as file:
                 texts.append((name, file.read((4 << 20) + 1)))
         self._core = _core.open_records(texts)
 

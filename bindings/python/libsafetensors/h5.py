@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, TypedDict
 
 from . import _core
 from ._core import SafetensorError
-from ._errors import coded
+from ._errors import coded, open_coded
 from ._types import Closing, Path
 
 __all__ = ["File", "LeftOut", "Report", "Tensor", "convert", "open", "reads"]
@@ -314,7 +314,7 @@ class File(Closing):
     def __init__(self, path: Path, *, all: bool = False, skip: bool = False,
                  max_output: int | None = None) -> None:
         self._path = os.fspath(path)
-        self._stream: BinaryIO = io.open(self._path, "rb")
+        self._stream = open_coded(self._path)
         self._mode = os.fstat(self._stream.fileno()).st_mode & 0o777 or 0o600
         self._h5: Any = None
         try:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Optional, Union
 
 from . import _core
 from ._dtypes import target_dtype
-from ._errors import check_seed, coded, near
+from ._errors import check_seed, coded, near, open_coded
 from ._memory import is_one, model as model_of
 from ._output import keep_times
 from ._progress import watch
@@ -61,9 +61,10 @@ def _config_of(path: Model) -> bytes | None:
         return None
     beside = os.path.join(folder, "adapter_config.json")
     if os.path.exists(beside) and not os.path.isfile(beside):  # a pipe would be waited for
-        raise OSError(errno.EINVAL, "expected a file, found something else", beside)
+        raise coded(OSError, "%s: expected a file, found something else" % beside, "io_not_file",
+                    errno=errno.EINVAL, path=beside)
     try:
-        with open(beside, "rb") as file:
+        with open_coded(beside) as file:
             text = file.read(_CONFIG_MOST + 1)
     except FileNotFoundError:
         return None

@@ -20,6 +20,10 @@ int pysft_uint_of(PyObject *object, uint64_t *out) {
     return *out == UINT64_MAX && PyErr_Occurred() ? -1 : 0;
 }
 
+int pysft_uint_arg(PyObject *object, void *out) {
+    return pysft_uint_of(object, out) == 0;
+}
+
 static int int_of(PyObject *number, int *out) {
     long value = PyLong_AsLong(number);
     *out = (int)value;

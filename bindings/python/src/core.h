@@ -247,6 +247,8 @@ int pysft_span_of(PyObject *text, const char *what, sft_span *out);
 int pysft_two_of(PyObject *pair, const char *what, int out[2]);
 /* Integer of 0 or more. TypeError, OverflowError. */
 int pysft_uint_of(PyObject *object, uint64_t *out);
+/* The same for "O&" of PyArg_ParseTuple, into a uint64_t. */
+int pysft_uint_arg(PyObject *object, void *out);
 /* From the name in a header, "BF16". TypeError, ValueError. */
 int pysft_dtype_of(PyObject *text, sft_dtype *out);
 /* Index of the text in `names` (terminated by NULL); ValueError lists all of them. */

@@ -11,10 +11,11 @@ typedef struct dataset_object {
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "storage", "version", "asof", NULL };
     PyObject *given;
-    unsigned long long version = 0, asof = 0;
+    uint64_t version = 0, asof = 0;
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|KK:Dataset", words, &given, &version, &asof))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O&O&:Dataset", words, &given,
+                                     pysft_uint_arg, &version, pysft_uint_arg, &asof))
         return NULL;
     dataset_object *self = (dataset_object *)pysft_object_new(type);
     if (!self) return NULL;
@@ -268,16 +269,13 @@ static PyObject *dataset_gc(PyObject *module, PyObject *args, PyObject *kwargs) 
     static char *words[] = { "storage", "path", "grace", "delete", "keep", "older", NULL };
     report_call call = { .progress = NULL };
     sft_gc_options how = SFT_GC_OPTIONS_INIT;
-    unsigned long long grace = how.grace_s, keep = 0, older = 0;
     int remove = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO&|KpKK:dataset_gc", words, &call.object,
-                                     path_text, &call.path, &grace, &remove, &keep, &older) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO&|O&pO&O&:dataset_gc", words, &call.object,
+                                     path_text, &call.path, pysft_uint_arg, &how.grace_s, &remove,
+                                     pysft_uint_arg, &how.keep, pysft_uint_arg, &how.older_s) ||
         report_begin(&call, module) < 0)
         return NULL;
-    how.grace_s = grace;
     how.remove = remove != 0;
-    how.keep = keep;
-    how.older_s = older;
     PYSFT_NO_GIL(call.job.code = sft_dataset_gc_json(call.storage, &how, call.path, &call.job.out,
                                                      &call.job.err));
     return report_end(&call);
@@ -310,20 +308,19 @@ static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwa
                              "dry_run", "manifest", "drop_old", "batch_size", NULL };
     report_call call = { .progress = NULL };
     sft_compact_options options = SFT_COMPACT_OPTIONS_INIT;
-    unsigned long long target = 0, batch = 0;
     static const char *const forms[] = { "whole", "segments", NULL };
     PyObject *warnings, *form = Py_None;
     int dry_run = 0, chosen = 0, drop_old = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO&O|KOpOpK:dataset_compact", words,
-                                     &call.object, path_text, &call.path, &warnings, &target,
-                                     &call.progress, &dry_run, &form, &drop_old, &batch))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO&O|O&OpOpO&:dataset_compact", words,
+                                     &call.object, path_text, &call.path, &warnings,
+                                     pysft_uint_arg, &options.target_bytes, &call.progress,
+                                     &dry_run, &form, &drop_old, pysft_uint_arg,
+                                     &options.batch_size))
         return NULL;
     if (form != Py_None && pysft_choice_of(form, "manifest", forms, &chosen) < 0) return NULL;
     if (!PyList_Check(warnings))
         return PyErr_Format(PyExc_TypeError, "warnings: expected a list");
     if (report_begin(&call, module) < 0) return NULL;
-    options.target_bytes = target;
-    options.batch_size = batch;
     options.dry_run = dry_run != 0;
     options.drop_old = drop_old != 0;
     if (form != Py_None) options.form = chosen ? SFT_FORM_SEGMENTS : SFT_FORM_WHOLE;
@@ -369,22 +366,20 @@ static PyObject *dataset_delete(PyObject *module, PyObject *args, PyObject *kwar
                              "dry_run", NULL };
     report_call call = { .progress = NULL };
     sft_delete_options how = SFT_DELETE_OPTIONS_INIT;
-    unsigned long long version = 0;
     Py_buffer rows = { 0 };
     sft_span *keys = NULL;
     PyObject *warnings, *names = NULL, *result = NULL;
     int dry_run = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO&O!|y*KO!Op:dataset_delete", words,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO&O!|y*O&O!Op:dataset_delete", words,
                                      &call.object, path_text, &call.path, &PyList_Type, &warnings,
-                                     &rows, &version, &PyTuple_Type, &names, &call.progress,
-                                     &dry_run))
+                                     &rows, pysft_uint_arg, &how.version, &PyTuple_Type, &names,
+                                     &call.progress, &dry_run))
         return NULL;
     if (rows.obj && delete_ranges(&rows, &how) < 0) goto done;
     if (names && !(keys = dataset_names(names))) goto done;
     if (report_begin(&call, module) < 0) goto done;
     how.keys = keys;
     how.key_count = names ? (size_t)PyTuple_Size(names) : 0;
-    how.version = version;
     how.dry_run = dry_run != 0;
     how.warn = pysft_warn_note;
     how.warn_ctx = warnings;
@@ -403,21 +398,20 @@ static PyObject *dataset_add(PyObject *module, PyObject *args, PyObject *kwargs)
                              "progress", "dry_run", NULL };
     report_call call = { .progress = NULL };
     sft_add_options how = SFT_ADD_OPTIONS_INIT;
-    unsigned long long version = 0;
     sft_span *columns = NULL;
     PyObject *warnings, *values, *names = NULL, *result = NULL;
     const sft_storage *from;
     int dry_run = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO&O!O|O!KOp:dataset_add", words, &call.object,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO&O!O|O!O&Op:dataset_add", words, &call.object,
                                      path_text, &call.path, &PyList_Type, &warnings, &values,
-                                     &PyTuple_Type, &names, &version, &call.progress, &dry_run))
+                                     &PyTuple_Type, &names, pysft_uint_arg, &how.version,
+                                     &call.progress, &dry_run))
         return NULL;
     from = pysft_storage_of(pysft_state_of(module), values);
     if (!from || (names && !(columns = dataset_names(names)))) return NULL;
     if (report_begin(&call, module) < 0) goto done;
     how.columns = columns;
     how.column_count = names ? (size_t)PyTuple_Size(names) : 0;
-    how.version = version;
     how.dry_run = dry_run != 0;
     how.warn = pysft_warn_note;
     how.warn_ctx = warnings;

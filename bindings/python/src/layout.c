@@ -131,19 +131,18 @@ static PyObject *layout(PyObject *module, PyObject *args, PyObject *kwargs) {
                              "in_place_unsafe", NULL };
     PyObject *paths, *output, *progress = NULL, *done = NULL;
     int to = 0, ignore = 0, dry_run = 0, overwrite = 0, sync = 1, in_place_unsafe = 0;
-    unsigned long long most = 0;
     layout_call *call = calloc(1, sizeof *call);
     if (!call) return PyErr_NoMemory();
     call->state = pysft_state_of(module);
     call->options = (sft_layout_options)SFT_LAYOUT_OPTIONS_INIT;
     call->path = (sft_path_options)SFT_PATH_OPTIONS_INIT;
-    bool ready = PyArg_ParseTupleAndKeywords(args, kwargs, "O!Oi|$zpKpppOp:layout", words,
+    bool ready = PyArg_ParseTupleAndKeywords(args, kwargs, "O!Oi|$zpO&pppOp:layout", words,
                                              &PyTuple_Type, &paths, &output, &to,
-                                             &call->options.architecture, &ignore, &most, &dry_run,
-                                             &overwrite, &sync, &progress, &in_place_unsafe);
+                                             &call->options.architecture, &ignore, pysft_uint_arg,
+                                             &call->options.max_bytes, &dry_run, &overwrite, &sync,
+                                             &progress, &in_place_unsafe);
     call->options.to = (uint32_t)to;
     call->options.ignore_unmatched = ignore != 0;
-    call->options.max_bytes = most;
     call->dry_run = dry_run != 0;
     pysft_path_flags(&call->path, sync, overwrite, in_place_unsafe);
     ready = ready && pysft_output_of(output, &call->output) == 0 && open_components(call, paths);

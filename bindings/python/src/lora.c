@@ -300,8 +300,7 @@ static PyObject *lora_merge(PyObject *module, PyObject *args, PyObject *kwargs) 
         return NULL;
     call.options.dora = (uint32_t)dora;
     call.options.stochastic = seed != Py_None;
-    if (seed != Py_None) call.options.seed = PyLong_AsUnsignedLongLong(seed);
-    if (PyErr_Occurred()) return NULL;
+    if (seed != Py_None && pysft_uint_of(seed, &call.options.seed) < 0) return NULL;
     call.options.ignore_unmatched = ignore != 0;
     call.dry_run = dry_run != 0;
     pysft_path_flags(&call.path, sync, overwrite, unsafe);
@@ -414,17 +413,17 @@ static PyObject *lora_factors(PyObject *module, PyObject *args, PyObject *kwargs
     PyObject *rows, *output, *dtype = Py_None, *progress = NULL, *done = NULL;
     int verb, rule = 0, kohya = 0, norms = 0, names = 0, ignore = 0, dry_run = 0, overwrite = 0;
     int sync = 1, asked = 0, unsafe = 0;
-    unsigned long long rank = 0, conv_rank = 0;
     factors_call call = { .state = pysft_state_of(module),
                           .options = SFT_ADAPTER_FACTORS_OPTIONS_INIT,
                           .path = SFT_PATH_OPTIONS_INIT };
     sft_adapter_factors_options *o = &call.options;
     sft_dtype found;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "iOO|$KKidpOpiddppppiOzp:lora_factors", words,
-                                     &verb, &rows, &output, &rank, &conv_rank, &rule, &o->value,
-                                     &kohya, &dtype, &norms, &names, &o->min_diff,
-                                     &o->clamp_quantile, &ignore, &dry_run, &overwrite, &sync,
-                                     &asked, &progress, &o->architecture, &unsafe)
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "iOO|$O&O&idpOpiddppppiOzp:lora_factors",
+                                     words, &verb, &rows, &output, pysft_uint_arg, &o->rank,
+                                     pysft_uint_arg, &o->conv_rank, &rule, &o->value, &kohya,
+                                     &dtype, &norms, &names, &o->min_diff, &o->clamp_quantile,
+                                     &ignore, &dry_run, &overwrite, &sync, &asked, &progress,
+                                     &o->architecture, &unsafe)
         || pysft_threads_of(asked, &call.threads) < 0)
         return NULL;
     if (dtype != Py_None) {
@@ -432,7 +431,6 @@ static PyObject *lora_factors(PyObject *module, PyObject *args, PyObject *kwargs
         o->dtype = found;
     }
     call.verb = (sft_adapter_verb)verb;
-    o->rank = rank, o->conv_rank = conv_rank;
     o->rule = (uint32_t)rule, o->names = (uint32_t)names;
     o->kohya = kohya != 0, o->norms = norms != 0;
     o->ignore_unmatched = ignore != 0;

@@ -122,8 +122,7 @@ static PyObject *merge_models(PyObject *module, PyObject *args, PyObject *kwargs
     pysft_path_flags(&call->path, sync, overwrite, unsafe);
     if (ready && seed != Py_None) {
         call->options.has_seed = true;
-        call->options.seed = PyLong_AsUnsignedLongLong(seed);
-        ready = !PyErr_Occurred();
+        ready = pysft_uint_of(seed, &call->options.seed) == 0;
     }
     if (ready && dtype != Py_None) {
         ready = pysft_dtype_of(dtype, &to) >= 0;

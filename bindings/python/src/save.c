@@ -169,12 +169,12 @@ static PyObject *save_set(PyObject *module, PyObject *args, PyObject *kwargs) {
                              "in_place_unsafe", NULL };
     PyObject *folder, *specs, *metadata = NULL, *shards = NULL, *progress = NULL, *done = NULL;
     const char *index = NULL;
-    unsigned long long most = 0;
     int count = 0, sync = 1, align = 8, keep_order = 0, dry_run = 0, unsafe = 0;
     set_call call = { .save.state = pysft_state_of(module), .options = SFT_SAVE_SET_OPTIONS_INIT };
     pysft_path path = { NULL, NULL, NULL };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$KiOzzpippOp:save_set", words, &folder,
-                                     &specs, &metadata, &most, &count, &shards,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$O&iOzzpippOp:save_set", words, &folder,
+                                     &specs, &metadata, pysft_uint_arg, &call.max_bytes, &count,
+                                     &shards,
                                      &call.options.stem, &index, &sync, &align, &keep_order,
                                      &dry_run, &progress, &unsafe)
         || pysft_output_of(folder, &path) < 0)
@@ -184,7 +184,6 @@ static PyObject *save_set(PyObject *module, PyObject *args, PyObject *kwargs) {
     if (index) call.options.index_metadata = sft_span_cstr(index);
     if (save_begin(&call.save, specs, metadata, progress, align, keep_order) == 0) {
         call.shard_of = PyMem_Calloc(call.save.parts.specs.count + 1, sizeof *call.shard_of);
-        call.max_bytes = most;
         call.shards = (uint32_t)count;
         int ready = !call.shard_of ? pysft_no_memory()
                   : shards && shards != Py_None ? take_shards(&call, shards) : 0;

@@ -2,6 +2,7 @@
 #include "adapter/merge.h"
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/options.h"
 #include "os/io.h"
 #include "os/os.h"
@@ -197,7 +198,10 @@ static sft_code read_again(void *ctx, uint64_t offset, void *into, size_t len, s
 }
 
 static uint32_t again_mode(void *ctx) {
-    return sft_set_output_mode(((const sfti_merge_output *)ctx)->of->of->model, NULL);
+    const sft_adapter_merge *m = ((const sfti_merge_output *)ctx)->of->of;
+    uint32_t mode = sft_set_output_mode(m->model, NULL);
+    sfti_mode_common(&mode, sft_source_mode(sfti_patched_source(m->patched)));
+    return mode;
 }
 
 static const sft_source_vtable again_vtable = {

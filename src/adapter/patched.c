@@ -3,6 +3,7 @@
 
 #include "base/endian.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/mem.h"
 #include "os/os.h"
 #include "safetensors_cast.h"
@@ -65,6 +66,7 @@ struct sfti_patched {
     sfti_arena arena;
     const sft_set *model;
     const sfti_patched_input *inputs;
+    size_t input_count;
     sfti_patched_options options;
     uint32_t *row_of; /* of the model's tensors, + 1 */
     merge_row *rows;
@@ -449,7 +451,11 @@ static sft_code merge_read(void *ctx, uint64_t offset, void *into, size_t len, s
 }
 
 static uint32_t merge_mode(void *ctx) {
-    return sft_set_output_mode(((const sfti_patched *)ctx)->model, NULL);
+    const sfti_patched *merge = ctx;
+    uint32_t mode = sft_set_output_mode(merge->model, NULL);
+    for (size_t i = 0; i < merge->input_count; i++)
+        sfti_mode_common(&mode, sft_set_output_mode(merge->inputs[i].lora->set, NULL));
+    return mode;
 }
 
 static const sft_source_vtable merge_vtable = {
@@ -493,6 +499,7 @@ sft_code sfti_patched_new(const sft_set *model, const sfti_patched_input *inputs
     merge->alloc = merge->arena.alloc = options->alloc;
     merge->model = model;
     merge->inputs = inputs;
+    merge->input_count = count;
     merge->options = *options;
     merge->blames = SIZE_MAX;
     merge->source = (sft_source){ merge, &merge_vtable, 0, NULL, true };

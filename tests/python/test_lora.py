@@ -138,6 +138,20 @@ def test_shards(adapter, tmp_path):
     assert read(tmp_path / "one.safetensors").keys() == files.keys()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="modes")
+@pytest.mark.parametrize("quantised", [False, True])
+def test_what_a_private_adapter_changes_is_private(model, adapter, tmp_path, quantised):
+    if quantised:
+        libsafetensors.quantize(model, tmp_path / "q.safetensors", "int8", only="*img_mlp*")
+        model = tmp_path / "q.safetensors"
+    for private, other in ((adapter, model), (model, adapter)):
+        os.chmod(private, 0o600)
+        os.chmod(other, 0o644)
+        out = tmp_path / (private.name + ".merged")
+        lora.merge(model, adapter, out)
+        assert out.stat().st_mode & 0o777 == 0o600
+
+
 def test_errors(model, adapter, tmp_path):
     out = tmp_path / "out.safetensors"
     with pytest.raises(SafetensorError) as told:

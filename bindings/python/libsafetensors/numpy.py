@@ -61,7 +61,7 @@ def check_mask(name: str, array: Any) -> None:
     """ValueError for an array with masked elements, whose values are not meant."""
     if isinstance(array, np.ndarray) and type(array) is not np.ndarray and np.ma.is_masked(array):
         raise ValueError("tensor %r: expected an array without masked elements, found %d of them: "
-                         "filled() gives them values" % (name, np.ma.count_masked(array)))
+                         "filled() gives them values" % (name, np.ma.getmaskarray(array).sum()))
 
 
 def _row(name: str, array: Any) -> tuple[Any, ...]:

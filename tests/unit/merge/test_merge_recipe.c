@@ -139,7 +139,7 @@ static void reads_recipes(void **state) {
           "line 1 of the recipe: expected a number" },
         { LINEAR "parameters:\n  weight:\n    value:\n      a: 1\n",
           "expected a number, true or false, or a list of them" },
-        { JSON "[]}}", "=a" },
+        { JSON "[]}}", "expected a number, true or false, or a list of them" },
         { LINEAR "parameters:\n  weight:\n    - filter: x\n      value: 1\n    - value: 2\n",
           "=a,b" },
         { LINEAR "parameters:\n  weight:\n    - glob: '*'\n      value: 1\n", "=a,b" },

@@ -165,13 +165,13 @@ static double residual_of(const mix_sums *s, size_t count, const double *shares,
 }
 
 /* The share of the first model is what is left of 1 once the others have theirs; it is not known
- * where one of theirs is not. */
+ * where one of theirs is not, or where that model is 0. */
 static void settle_block(const mix_run *run, const mix_sums *s, const double *shares,
                          const bool *unsure, double *weights, sft_mixture_block *block) {
     size_t k = run->count;
     double elements = s->elements ? (double)s->elements : 1, not_known, rest = 1 + shares[0];
     uint64_t word = UINT64_C(0x7FF8) << 48;
-    bool sure = !(k == 1 && unsure[0]);
+    bool sure = !unsure[0];
     memcpy(&not_known, &word, sizeof not_known);
     for (size_t i = 1; i < k; i++) {
         rest -= shares[i];

@@ -124,13 +124,20 @@ def test_scalars_and_refusals():
         save({"a": np.zeros(1)}, {"a": 5})
 
 
+def written_by_a_writer(path, tensors):
+    with libsafetensors.Writer(path, tensors) as writer:
+        for name, array in tensors.items():
+            writer.write(name, array)
+
+
 def test_masked_elements_have_no_values(tmp_path):
     masked = np.ma.masked_array(np.ones(3, "f4"), mask=[False, True, False])
     save_file({"a": np.ones(3, "f4")}, tmp_path / "f")
     before = (tmp_path / "f").read_bytes()
     for write in (save, lambda tensors: save_file(tensors, tmp_path / "f"),
                   lambda tensors: libsafetensors.put(tmp_path / "f", tensors),
-                  lambda tensors: libsafetensors.merge_models([tensors] * 2, tmp_path / "g")):
+                  lambda tensors: libsafetensors.merge_models([tensors] * 2, tmp_path / "g"),
+                  lambda tensors: written_by_a_writer(tmp_path / "g", tensors)):
         with pytest.raises(ValueError, match="'a': expected an array without masked elements"):
             write({"a": masked})
     assert (tmp_path / "f").read_bytes() == before and not (tmp_path / "g").exists()

@@ -35,9 +35,10 @@ def plan(tensors: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     return [_row(name, value) for name, value in tensors.items()]
 
 
-def packed(data: Any, dtype: str) -> Any:
+def packed(data: Any, dtype: str, name: str) -> Any:
     """A buffer of the data's elements, packed in C order. The data themselves if they are nothing
-    that could be packed. ValueError for a tensor of another dtype, except of bytes."""
+    that could be packed. ValueError for a tensor of another dtype, except of bytes, and for
+    masked elements."""
     torch = _torch()
     if torch is not None and isinstance(data, torch.Tensor):
         from .torch import _bytes_of
@@ -50,6 +51,8 @@ def packed(data: Any, dtype: str) -> Any:
             return np.ascontiguousarray(data)
     if hasattr(data, "__array__") and not isinstance(data, _core.Tensor):
         import numpy as np
+        from .numpy import check_mask
+        check_mask(name, data)
         array = np.asarray(data)
         return array if array.flags.c_contiguous else np.ascontiguousarray(array)
     return data

@@ -269,7 +269,7 @@ static int find_number(writer_object *self, PyObject *name, sft_span span, size_
 
 /* New reference to a packed buffer of the data: the data themselves, or a copy of strided
  * memory, or the memory of a tensor of torch or another without a buffer. */
-static PyObject *packed_of(PyObject *data, sft_dtype dtype) {
+static PyObject *packed_of(PyObject *data, sft_dtype dtype, sft_span name) {
     Py_buffer view;
     if (PyObject_CheckBuffer(data)) {
         int packed = 1; /* what cannot be locked is refused later */
@@ -278,10 +278,11 @@ static PyObject *packed_of(PyObject *data, sft_dtype dtype) {
             PyBuffer_Release(&view);
         }
         PyErr_Clear();
-        if (packed) return Py_NewRef(data);
+        if (packed && !PyObject_HasAttrString(data, "mask")) return Py_NewRef(data);
     }
     return pysft_import_apply(PYSFT_WRITER, "packed",
-                              Py_BuildValue("(Os)", data, sft_dtype_describe(dtype)->name));
+                              Py_BuildValue("(Oss#)", data, sft_dtype_describe(dtype)->name,
+                                            name.data, (Py_ssize_t)name.len));
 }
 
 static PyObject *put_bytes(writer_object *self, size_t number, const Py_buffer *view) {
@@ -300,7 +301,7 @@ static PyObject *put_bytes(writer_object *self, size_t number, const Py_buffer *
 
 static PyObject *put_data(writer_object *self, PyObject *data, size_t number, sft_dtype dtype,
                           sft_span name) {
-    PyObject *packed = packed_of(data, dtype), *done = NULL;
+    PyObject *packed = packed_of(data, dtype, name), *done = NULL;
     pysft_state *state = pysft_state_from((PyObject *)self);
     Py_buffer view;
     if (packed && pysft_elements_take(state, packed, PyBUF_CONTIG_RO, dtype, name, &view)) {

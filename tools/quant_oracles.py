@@ -532,16 +532,30 @@ WRITTEN = {
 }
 
 
+def put_metadata(path, metadata):
+    with open(path, "rb") as file:
+        content = file.read()
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.dumps({"__metadata__": metadata, **json.loads(content[8:end])},
+                        separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)
+    with open(path, "wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header + content[end:])
+
+
 def main():
     folder, only = sys.argv[1], sys.argv[2:]
     os.makedirs(folder, exist_ok=True)
     for make in CASES:
         if only and make.__name__ not in only:
             continue
+        torch.manual_seed(0)  # of layers' biases
         tensors, values, notes, config, metadata = (*make(), None, None)[:5]
         stem = os.path.join(folder, make.__name__)
         save_file({k: v.detach().contiguous().clone() for k, v in tensors.items()},
-                  stem + ".safetensors", metadata)
+                  stem + ".safetensors")
+        if metadata:  # save_file writes it in another order each time
+            put_metadata(stem + ".safetensors", metadata)
         save_file({k: v.detach().contiguous() for k, v in values.items()},
                   stem + ".values.safetensors",
                   notes or None)

@@ -5,7 +5,7 @@
 # usage: tools/layout_oracles.sh [NAME...]
 set -euo pipefail
 name=layout-oracles
-locks=(tests/requirements-python.txt)
+locks=(tests/requirements.txt tests/requirements-python.txt)
 warm="import torch, diffusers"
 fetch="download --only-binary :all:"
 download_size="1 GB"

@@ -15,7 +15,7 @@ pytest run. It gets:
   TMPDIR       a folder of its own, removed with all that a killed suite or another's library left
 and runs in the repository's root. A suite that reaches its limit is killed and has failed.
 Suites of the environments with third-party packages run in sequence, in parallel to the others;
-so do, in a third lane, those of the browser and the part under ASan.
+so do, in a third lane, those of Spark and of the browser and the part under ASan.
 """
 import argparse
 import glob
@@ -77,11 +77,11 @@ SHORT, LONG = ["-m", "not long"], ["-m", "long"]
 # The longest of `make check`, which begin: what is short then fills both lanes to the same end.
 LONGEST = ("cli", "unit", "info", "stats", "import")
 # Suites run in three lanes, for much of their time is waiting: for networks, for the processes
-# that they start. The second has what needs the environments of these programs, in their order,
-# and convert, import-hostile and schema, for all to end at about the same time.
-SECOND = {"tools/venv.sh", VENV, "tools/spark_env.sh", SPARK, "tools/engines_env.sh", ENGINES,
-          "convert", "import-hostile", "schema"}
-THIRD = {"tools/browser_env.sh", BROWSER, "mutate", "asan", "zig"}
+# that they start. The second and the third have what needs the environments of these programs,
+# in their order, and convert, import-hostile and schema, for all to end at about the same time.
+SECOND = {"tools/venv.sh", VENV, "tools/engines_env.sh", ENGINES, "convert", "import-hostile",
+          "schema"}
+THIRD = {"tools/spark_env.sh", SPARK, "tools/browser_env.sh", BROWSER, "mutate", "asan", "zig"}
 SAYING = threading.Lock()
 RUNNING = set()
 

@@ -34,6 +34,13 @@ sft_code sfti_merge_param_add(sfti_merge_recipe *recipe, sfti_arena *arena, cons
     if ((at != NULL) != patterns) return SFT_OK;
     if (at) setting.filter = SFTI_FILTER_GLOB;
     if (at) setting.text = (sft_span){ at + 1, (size_t)(equal - at - 1) };
+    for (size_t i = 0; i < recipe->settings.count; i++) {
+        const sfti_merge_setting *s = &recipe->settings.items[i];
+        if (s->param == setting.param && s->model == SFTI_MERGE_ALL
+            && s->filter == setting.filter && sft_span_equal(s->text, setting.text))
+            return sfti_fail(err, SFT_BAD_ARGUMENT, "expected the parameter %.*s once, found it "
+                             "again", (int)(equal - word), word);
+    }
     sft_code code = sfti_merge_values_read(setting.param, sft_span_cstr(equal + 1), arena,
                                            &setting.values, &setting.count);
     if (code == SFT_OUT_OF_MEMORY) return sfti_fail_memory(err, strlen(equal));

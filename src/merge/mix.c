@@ -117,6 +117,8 @@ static sft_code karcher(const sfti_merge_op *op, const mix_gram *g, double *out,
     double tol = op->param[SFTI_MERGE_TOL], scale = 0, share = 0;
     double sizes[SFTI_MERGE_MODELS], tangent[SFTI_MERGE_MODELS];
     size_t first = g->count;
+    out[0] = 1; /* of one model, however short */
+    if (g->count == 1) return SFT_OK;
     for (size_t i = 0; i < g->count; i++) {
         sizes[i] = norm_of(g, i);
         scale += sizes[i] / (double)g->count;

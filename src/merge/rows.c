@@ -62,7 +62,7 @@ static sft_code count_layers(const row_finder *f, sft_error *err) {
 static const char *const part_prefixes[][6] = {
     { "model.diffusion_model.", "diffusion_model.", "transformer.", "unet.", "net.", "" },
     { "first_stage_model.", "vae.", "" },
-    { "model.", "model.language_model.", "language_model.model.", "" },
+    { "model.language_model.", "language_model.model.", "model.", "" },
 };
 
 static uint32_t tensor_number(const row_finder *f, size_t model, sft_span name) {
@@ -79,11 +79,14 @@ static sft_code find_renamed(const row_finder *f, size_t model, sft_span name, u
                              sft_error *err) {
     char text[SFTI_MERGE_NAME];
     *out = SFTI_MERGE_ALL;
-    for (size_t g = 0; g < SFTI_COUNT(part_prefixes); g++)
+    for (size_t g = 0; g < SFTI_COUNT(part_prefixes); g++) {
+        bool begins = false;
         for (size_t p = 0; p < SFTI_COUNT(*part_prefixes) && part_prefixes[g][p]; p++) {
             size_t cut = strlen(part_prefixes[g][p]);
-            if (!sfti_begins(name, part_prefixes[g][p]) || name.len - cut > sizeof text - 64)
+            if (!sfti_begins(name, part_prefixes[g][p]) || name.len - cut > sizeof text - 64
+                || (begins && cut == 0))
                 continue;
+            begins = true;
             for (size_t q = 0; q < SFTI_COUNT(*part_prefixes) && part_prefixes[g][q]; q++) {
                 size_t len = strlen(part_prefixes[g][q]);
                 memcpy(text, part_prefixes[g][q], len);
@@ -96,8 +99,8 @@ static sft_code find_renamed(const row_finder *f, size_t model, sft_span name, u
                                             "several whose names fit");
                 *out = found;
             }
-            if (cut > 0) break;
         }
+    }
     return SFT_OK;
 }
 

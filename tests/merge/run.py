@@ -625,6 +625,31 @@ def whole_model(folder):
                   "a whole model", done.stderr)
 
 
+def prefixes(folder):
+    """Names that differ by what stands before those of a part, whichever of two comes first; and the
+    mean of one short vector, which is itself."""
+    groups = (("model.diffusion_model.", "diffusion_model.", "transformer.", "unet.", "net.", ""),
+              ("first_stage_model.", "vae.", ""),
+              ("model.", "model.language_model.", "language_model.model.", ""))
+    paths = [os.path.join(folder, "prefix%d.safetensors" % i) for i in range(2)]
+    out = os.path.join(folder, "prefixed.safetensors")
+    for group in groups:
+        for names in ((a, b) for a in group for b in group if a != b):
+            for k, path in enumerate(paths):
+                write_plain(path, {names[k] + "layers.0.w": single([1.0 + 2 * k])})
+            done = run("--method", "linear", *paths, "-o", out, "--force")
+            found = data_of(out) if done.returncode == 0 else {}
+            check(found == {names[0] + "layers.0.w": ([1], np.float32(2).tobytes())},
+                  "prefixes", "%s %s" % (names, done.stderr))
+    write_plain(paths[0], {"w": single([1e-6, -2e-6]), "x": single([1.0])})
+    write_plain(paths[1], {"x": single([3.0])})
+    for asked in (paths[:1], [*paths, "--ignore-missing"]):
+        done = run("--method", "karcher", *asked, "-o", out, "--force")
+        found = data_of(out) if done.returncode == 0 else {}
+        check(found.get("w") == data_of(paths[0])["w"], "karcher of one", "%s %s" % (
+            found, done.stderr))
+
+
 # ── Slices ──
 
 SLICED = """merge_method: %s
@@ -1024,6 +1049,7 @@ def main():
         mergekit_cases(folder, only)
         if not only:
             layouts(folder)
+            prefixes(folder)
             slices(folder)
             whole_model(folder)
             recorded(folder)

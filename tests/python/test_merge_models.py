@@ -73,7 +73,7 @@ def test_recipe(models, tmp_path):
 
 def test_refuses(models, tmp_path):
     out = tmp_path / "out.safetensors"
-    for words in ({"method": "nosuch"}, {"params": {"t": 1}}, {"weights": [1]},
+    for words in ({"method": "nosuch"}, {"method": ""}, {"params": {"t": 1}}, {"weights": [1]},
                   {"weights": ["x", "y"]}, {"dtype": "I8"}, {"recipe": models[0], "method": "ties"}):
         with pytest.raises(ValueError):
             sft.merge_models(models[:2], out, **words)

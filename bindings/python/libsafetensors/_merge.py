@@ -72,6 +72,8 @@ def merge_models(models: Iterable[Model] | None, output: Path, *, method: str | 
             folder = os.path.dirname(os.fsdecode(recipe))
             models = [name if "://" in name else os.path.join(folder, name)
                       for name in _core.merge_named(text)]
+    elif method is None:
+        method = "linear"
     if models is None:
         raise ValueError("expected models or a recipe, found neither")
     _check_several(models)
@@ -93,10 +95,10 @@ def merge_models(models: Iterable[Model] | None, output: Path, *, method: str | 
     with keep_times(keep_mtime and not dry_run, paths, output), \
             watch(progress, "merging") as tick:
         return _core.merge_models(
-            paths, tuple(told), output, None if recipe is not None else method or "linear", number,
-            words, text, seed, None if dtype is None else target_dtype(dtype),
-            ignore_missing=ignore_missing, overwrite=overwrite, sync=sync, threads=threads,
-            progress=tick, dry_run=dry_run, in_place_unsafe=in_place_unsafe)
+            paths, tuple(told), output, method, number, words, text, seed,
+            None if dtype is None else target_dtype(dtype), ignore_missing=ignore_missing,
+            overwrite=overwrite, sync=sync, threads=threads, progress=tick, dry_run=dry_run,
+            in_place_unsafe=in_place_unsafe)
 
 
 def _check_several(models: Iterable[Model]) -> None:

@@ -138,9 +138,9 @@ const cli_command cli_merge_command = {
         { "safetensors merge --method dare_ties --base base.safetensors a.safetensors:0.6 "
           "b.safetensors:0.4 --param density=0.5 --seed 7 -o merged.safetensors",
           "random halves of two differences" },
-        { "safetensors merge --method add_difference --base sd15.safetensors inpaint.safetensors "
+        { "safetensors merge --method add_difference --base sd15.safetensors photo.safetensors "
           "style.safetensors --param alpha=0.8 -o out.safetensors",
-          "inpaint + 0.8 (style - sd15)" },
+          "photo + 0.8 (style - sd15)" },
         { "safetensors merge --recipe mergekit.yml -o merged.safetensors --dry-run",
           "does it fit?" },
         { "safetensors merge --replay merged.safetensors base.safetensors a.safetensors "

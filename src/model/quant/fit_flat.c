@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "quant/fit.h"
 
+#include <float.h>
 #include <string.h>
 
 #define STATE_MOST 65536
@@ -38,6 +39,7 @@ static double decimal_of(sft_span text) {
 typedef struct quant_state {
     uint64_t block, nested_block, shape[8];
     uint32_t rank;
+    bool has_offset;
     double offset;
 } quant_state;
 
@@ -63,8 +65,10 @@ static sft_code read_state(const sfti_quant_fit *f, quant_state *out, sft_error 
             out->block = json.value;
         if (type == SFTI_JSON_UINT && sft_span_equal(key, sft_span_cstr("nested_blocksize")))
             out->nested_block = json.value;
-        if (sft_span_equal(key, sft_span_cstr("nested_offset")))
+        if (sft_span_equal(key, sft_span_cstr("nested_offset"))) {
+            out->has_offset = type == SFTI_JSON_UINT || type == SFTI_JSON_NUMBER;
             out->offset = decimal_of(json.text);
+        }
         while (is_shape && type == SFTI_JSON_ARRAY && sfti_json_next(&json) == SFTI_JSON_UINT
                && out->rank < 8)
             out->shape[out->rank++] = json.value;
@@ -112,6 +116,10 @@ sft_code sfti_fit_flat(sfti_quant_fit *f, sft_error *err) {
     if ((scale->dtype == SFT_U8) != nested || (q->nested_book.tensor != NULL) != nested)
         return sfti_fit_fail(scale, "nested statistics for those that are codes only", "others",
                              err);
+    if (!nested) return SFT_OK;
+    if (!state.has_offset || !(state.offset <= FLT_MAX && state.offset >= -FLT_MAX))
+        return sfti_fit_fail(sfti_fit_role(f, SFTI_PART_STATE, NULL), "a nested offset that is "
+                             "finite in F32", state.has_offset ? "a greater one" : "none", err);
     q->nested_offset = (float)state.offset;
     return SFT_OK;
 }

@@ -374,6 +374,15 @@ static void fits_lines(void **unused) {
           "\"nested_offset\":0.25000000000000000000000000}"), NULL, "w", "=2.25,0,2.25,0,4.25,0" },
         { NESTED STATE("{\"blocksize\":4,\"shape\":[8],\"nested_blocksize\":256,"
           "\"nested_offset\":1e-99999}"), NULL, "w", "=2,0,2,0,4,0" },
+        { NESTED STATE("{\"blocksize\":4,\"shape\":[8],\"nested_blocksize\":256,"
+          "\"nested_offset\":-1e39}"), NULL, "w.quant_state.bitsandbytes__nf4",
+          "expected a nested offset that is finite in F32, found a greater one" },
+        { NESTED STATE("{\"blocksize\":4,\"shape\":[8],\"nested_blocksize\":256}"), NULL,
+          "w.quant_state.bitsandbytes__nf4",
+          "expected a nested offset that is finite in F32, found none" },
+        { NESTED STATE("{\"blocksize\":4,\"shape\":[8],\"nested_blocksize\":256,"
+          "\"nested_offset\":null}"), NULL, "w.quant_state.bitsandbytes__nf4",
+          "expected a nested offset that is finite in F32, found none" },
         { NESTED STATE("{\"blocksize\":4,\"shape\":[8]}"), NULL, "w.nested_absmax",
           "expected a nested block size, found none" },
         { NESTED STATE("{\"blocksize\":4,\"shape\":[8],\"nested_blocksize\":9223372036854775808}"),
@@ -540,7 +549,8 @@ static void tells_of_failed_reads(void **unused) {
           "{\"bits\":4,\"group_size\":8}" },
         { "w_packed I32 2,1;w_scale F16 2,2 #15360;w_shape I64 2 #2,8;w_g_idx I32 8 #0,1",
           PACK("\"num_bits\":4,\"strategy\":\"group\"") },
-        { NESTED STATE("{\"blocksize\":4,\"shape\":[8],\"nested_blocksize\":256}"), NULL },
+        { NESTED STATE("{\"blocksize\":4,\"shape\":[8],\"nested_blocksize\":256,"
+          "\"nested_offset\":0}"), NULL },
         { ASYM "1,24 #0;m.weight_s_rel F32 1,2 #1;m.weight_s_channel F32 1 #1"
           COMFY("{\"format\":\"asym_w4a8_int8\",\"convrot_groupsize\":16}"), NULL },
     };

@@ -135,7 +135,7 @@ static uint8_t class_whole(const sfti_cast *cast, uint64_t bits) {
     const sft_dtype_info *to = sft_dtype_describe(cast->to);
     uint64_t magnitude = bits & ~(UINT64_C(1) << 63), over;
     bool negative = bits >> 63;
-    if (magnitude == 0) return CODE_OTHER;
+    if (magnitude == 0 || magnitude > LOSS_F64_INF) return CODE_OTHER;
     if (magnitude < LOSS_F64_POWER(0)) return CODE_ZERO;
     if (to->kind == SFT_KIND_UINT) {
         over = negative ? LOSS_F64_POWER(0) : LOSS_F64_POWER(to->bits);

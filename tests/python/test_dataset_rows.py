@@ -175,6 +175,16 @@ def test_batches_have_the_same_keys(tmp_path, shuffle):
         assert batch["n.valid"].tolist() == [row != 1 for row in batch["plain"].tolist()]
 
 
+@pytest.mark.parametrize("names", [["l", "l.lengths"], ["l.lengths", "l"]])
+def test_lengths_replace_no_column(tmp_path, names):
+    columns = {"l": pa.array([[1, 2], [3]]), "l.lengths": pa.array([7, 8])}
+    dataset.write(pa.table({name: columns[name] for name in names}), tmp_path / "d", batch_size=2)
+    (batch,) = TorchBatches(tmp_path / "d", 2, shuffle=False)
+    assert batch["l.lengths"].tolist() == [7, 8]
+    with pytest.raises(ValueError, match="replace the column 'l.lengths'"):
+        list(TorchBatches(tmp_path / "d", 2, collate="padded"))
+
+
 def test_workers_and_pickles(tmp_path):
     dataset.write(table(), tmp_path / "d", batch_size=50)
     batches = TorchBatches(tmp_path / "d", 30, shuffle=True, seed=3)
@@ -208,6 +218,33 @@ def test_a_mask_is_no_list_of_rows(tmp_path, how):
             some.take(np.array([2**64 - 1], np.uint64))
     with pytest.raises(TypeError, match="float"):
         rows[1.5]
+
+
+def test_ranges_count_from_the_end(tmp_path):
+    dataset.write(pa.table({"x": range(9)}), tmp_path / "d", batch_size=4)
+    for numbers in (range(-3, 0), range(-3, -1), range(-9, 0), range(-2, 1)):
+        for some in ({}, {"rows": (0, 9)}):
+            found = dataset.open(tmp_path / "d", **some).take(numbers)["x"]
+            assert found.tolist() == [i % 9 for i in numbers]
+    with pytest.raises(IndexError):
+        dataset.open(tmp_path / "d").take(range(-10, -8))
+
+
+def test_elements_of_less_than_a_byte(tmp_path):
+    """Rows that are gathered are those that are read one by one."""
+    kind = pa.struct([("data", pa.binary()), ("shape", pa.list_(pa.int32())),
+                      ("dtype", pa.string())])
+    for dtype, size in (("F4", 2), ("F6_E3M2", 3)):
+        dataset.write(pa.table({"x": pa.array([
+            {"data": bytes(range(i, i + size)), "shape": [2, 2], "dtype": dtype}
+            for i in range(6)], kind)}), tmp_path / dtype, batch_size=4)
+        rows = dataset.open(tmp_path / dtype)
+        found = rows.take([5, 0, 3])["x"]
+        assert found.shape == (3, 2, 2)
+        assert found.tobytes() == b"".join(rows[i]["x"].tobytes() for i in (5, 0, 3))
+    if hasattr(torch, "float4_e2m1fn_x2"):
+        found = dataset.open(tmp_path / "F4").take([5, 0, 3], "torch")["x"]
+        assert found.view(torch.uint8).tolist() == [[[5], [6]], [[0], [1]], [[3], [4]]]
 
 
 # ── Damaged shards ──

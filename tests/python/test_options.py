@@ -419,3 +419,14 @@ def test_integers_of_numpy(tmp_path):
     dataset.delete(folder, rows=one, version=np.int64(2))
     assert len(dataset.open(folder, version=one)) == 3 and len(dataset.open(folder)) == 2
     assert not dataset.gc(folder, grace=np.int64(9999), keep=one, older=np.int64(9999))["garbage"]
+    pytest.importorskip("torch")
+    mix = dataset.Mix([(folder, 1)], until=np.int64(2))
+    for seed in (np.uint64(2**64 - 1), 1.5):
+        def made():
+            return dataset.TorchBatches(mix, one, seed=seed, rank=np.int64(0), ranks=one,
+                                        shuffle="blocks", open_shards=one)
+        if seed == 1.5:
+            with pytest.raises(TypeError):
+                made()
+        else:
+            assert len(list(made())) == 2 and json.dumps(made().state_dict())

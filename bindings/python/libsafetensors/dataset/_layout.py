@@ -211,7 +211,7 @@ class BatchLayout:
     def take(self, numbers: Any, framework: str) -> dict[str, Any]:
         if framework == "torch" and isinstance(numbers, (list, tuple)) and len(numbers) == 1:
             numbers = self._alone(numbers)
-        if isinstance(numbers, range) and numbers.step == 1 and len(numbers):
+        if isinstance(numbers, range) and numbers.step == 1 and numbers and numbers.start >= 0:
             shard = bisect_right(self._begins, numbers.start) - 1
             # A part of a remote shard is gathered: the tensors are cached for the next part.
             if numbers.stop <= self._begins[shard + 1] and (
@@ -303,7 +303,11 @@ class BatchLayout:
 def _rows_as(tensor: _core.Tensor, rows: Any, framework: str) -> Any:
     """Bytes of rows as an array of the dtype and shape that they have in this tensor."""
     import numpy as np
-    like, shape = _as_array(tensor[0:0], framework, False), (len(rows), *tensor.shape[1:])
+    shape = (len(rows), *tensor.shape[1:])
+    if _core.DTYPES[tensor.dtype][0] % 8:  # several elements in a byte
+        file = _core.open(_core.save_bytes([("rows", tensor.dtype, shape, rows, None)], None))
+        return _as_array(file["rows"], framework, True)
+    like = _as_array(tensor[0:0], framework, False)
     if framework == "torch":
         import torch
         found = torch.from_numpy(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate
-from operator import is_
+from operator import index, is_
 from typing import Any, Literal, Union
 
 from .._types import Path, Unpack
@@ -170,8 +170,8 @@ def _draws(datasets: Sequence[Dataset], weights: list[Fraction], until: Until) -
         rows = min(len(one) / weight for one, weight in zip(datasets, weights))
     elif until == "all_exhausted":
         rows = max(len(one) / weight for one, weight in zip(datasets, weights))
-    elif isinstance(until, int) and not isinstance(until, bool) and until > 0:
-        draws = _shares(until, [weight / total for weight in weights])
+    elif hasattr(until, "__index__") and not isinstance(until, bool) and until > 0:
+        draws = _shares(index(until), [weight / total for weight in weights])
         return _some(draws, datasets)
     else:
         raise ValueError("until: expected 'first_exhausted', 'all_exhausted' or a number of rows "

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import warnings
 from collections import deque
+from operator import index
 from typing import Any, Callable, Iterator, Literal
 
 import torch
@@ -137,6 +138,9 @@ def _collated(batch: dict[str, Any], collate: Collate, nullable: set[str]) -> di
             else:
                 made[name] = values.padded()
                 if values.offsets is not None:
+                    if name + ".lengths" in batch:
+                        raise ValueError("collate='padded': the lengths of %r would replace the "
+                                         "column %r" % (name, name + ".lengths"))
                     made[name + ".lengths"] = torch.tensor(values.lengths)
             if name in nullable:
                 made[name + ".valid"] = torch.ones(len(values), dtype=torch.bool) \
@@ -188,6 +192,8 @@ class TorchBatches(IterableDataset[Any]):
                  **options: Unpack[OpenOptions]) -> None:
         if isinstance(source, Mix) and options:
             raise TypeError("%s: expected it of Mix" % ", ".join(options))
+        # Numbers of numpy would overflow, and states with them would be no JSON.
+        batch_size, seed, open_shards = index(batch_size), index(seed), index(open_shards)
         self.rank, self.ranks = _ranks(rank, ranks)
         self.transform = transform
         if collate not in ("list", "padded", "nested"):
@@ -432,6 +438,7 @@ def _ranks(rank: int | None, ranks: int | None) -> tuple[int, int]:
         if distributed.is_available() and distributed.is_initialized():
             return distributed.get_rank(), distributed.get_world_size()
         return 0, 1
+    rank, ranks = index(rank), index(ranks)
     if not 0 <= rank < ranks:
         raise ValueError("rank: expected 0 to %d, found %d" % (ranks - 1, rank))
     return rank, ranks

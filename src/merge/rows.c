@@ -63,6 +63,7 @@ static const char *const part_prefixes[][6] = {
     { "model.diffusion_model.", "diffusion_model.", "transformer.", "unet.", "net.", "" },
     { "first_stage_model.", "vae.", "" },
     { "model.language_model.", "language_model.model.", "model.", "" },
+    { "language_model.lm_head.", "lm_head." },
 };
 
 static uint32_t tensor_number(const row_finder *f, size_t model, sft_span name) {

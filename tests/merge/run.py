@@ -630,7 +630,8 @@ def prefixes(folder):
     mean of one short vector, which is itself."""
     groups = (("model.diffusion_model.", "diffusion_model.", "transformer.", "unet.", "net.", ""),
               ("first_stage_model.", "vae.", ""),
-              ("model.", "model.language_model.", "language_model.model.", ""))
+              ("model.", "model.language_model.", "language_model.model.", ""),
+              ("lm_head.", "language_model.lm_head."))
     paths = [os.path.join(folder, "prefix%d.safetensors" % i) for i in range(2)]
     out = os.path.join(folder, "prefixed.safetensors")
     for group in groups:

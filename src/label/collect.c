@@ -294,7 +294,9 @@ void sfti_info_train_uint(sft_info *info, sfti_training_key key, uint64_t value)
 sfti_trigger *sfti_info_trigger_in(sft_info *info, sft_span text, sft_span source, int trust,
                                    int group, sft_span folder) {
     text = sfti_trim(text);
-    if (sfti_is_placeholder(text) || info->triggers.count >= COLLECT_TRIGGERS) return NULL;
+    if (sfti_is_placeholder(text) || sfti_same_letters(text, "n/a")
+        || info->triggers.count >= COLLECT_TRIGGERS)
+        return NULL;
     return SFTI_PUSH(info, &info->triggers, sfti_trigger, .text = text, .source = source,
                      .folder = folder, .trust = trust, .group = group, .coverage = -1);
 }

@@ -125,6 +125,7 @@ void sfti_take_prose(sfti_cursor *at);
 void sfti_take_prediction(sfti_cursor *at);
 void sfti_take_base_file(sfti_cursor *at);
 void sfti_take_declared(sfti_cursor *at); /* field 0: rank, 1: alpha */
+void sfti_take_alpha_pattern(sfti_cursor *at); /* alpha of some modules */
 void sfti_take_train(sfti_cursor *at);
 void sfti_take_trigger(sfti_cursor *at); /* group = index */
 void sfti_take_claim(sfti_cursor *at);   /* word: algo */

@@ -158,6 +158,7 @@ typedef struct sfti_dataset {
     sft_span folder, class_tokens, resolution; /* empty = null */
     uint64_t images, repeats;                  /* UINT64_MAX = null */
     int regularisation;                        /* 0, 1, or -1 = null */
+    size_t set;                                /* which entry of ss_datasets; 0 = none */
 } sfti_dataset;
 
 typedef struct sfti_bucket {
@@ -215,6 +216,7 @@ typedef struct sfti_adapter {
     sfti_list targets;         /* sfti_note.text: leaf module names, sorted, at most 64 */
     sfti_list blocks;          /* sfti_note.text: "double_blocks.0-18" */
     bool alpha_assumed;        /* no alpha tensor: the rank, until somebody says more */
+    double alpha_pattern[2];   /* least and most that is declared of some modules; 0 = none */
 } sfti_adapter;
 
 /* Digests that were computed: of `asked` (bits) those that could be told, else empty. */

@@ -19,6 +19,49 @@ static bool scalar(const sfti_cursor *at, sfti_value *out) {
     return true;
 }
 
+/* ── Lists in a text ── */
+
+/* "['fox', 'wolf']" and '["fox", "wolf"]', as Python and JSON spell them, as JSON; empty if the
+ * text is no list of texts. */
+static sft_span list_of_texts(sft_info *info, sft_span text) {
+    sft_span none = { "", 0 };
+    size_t len = 0;
+    char quote = '\0';
+    text = sfti_trim(text);
+    if (!sfti_begins(text, "[") || !sfti_ends(text, "]")) return none;
+    char *out = sfti_info_take(info, 2 * text.len);
+    if (!out) return none;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        if (quote == '\0') {
+            if (c == '\0' || !strchr("[], '\"", c)) return none;
+            if (c == '\'' || c == '"') quote = c;
+            out[len++] = quote ? '"' : c;
+        } else if (c == quote) {
+            quote = '\0';
+            out[len++] = '"';
+        } else {
+            if (c == '\\' && i + 1 < text.len) {
+                c = text.data[++i];
+                if (c != '\'') out[len++] = '\\';
+            } else if (c == '"') {
+                out[len++] = '\\';
+            }
+            out[len++] = c;
+        }
+    }
+    return quote ? none : (sft_span){ out, len };
+}
+
+/* Hands the elements of such a list to a take, whose context is the cursor of the whole. */
+static bool took_list(sfti_cursor *at, void (*take)(sfti_cursor *at)) {
+    const sfti_row row = { "/*", take, at->row->field, at->row->trust, at->row->word };
+    if (at->json->type != SFTI_JSON_STRING) return false;
+    sft_span list = list_of_texts(at->info, at->text);
+    return list.len > 0
+        && sfti_info_walk(at->info, list, sfti_cursor_source(at), &row, 1, at);
+}
+
 /* ── Facts ── */
 
 void sfti_take_fact(sfti_cursor *at) {
@@ -51,8 +94,14 @@ void sfti_take_item(sfti_cursor *at) {
                            sfti_cursor_source_above(at, 1), at->row->trust);
 }
 
+static void list_item(sfti_cursor *at) {
+    if (at->index < ELEMENTS_MOST && sfti_at_text(at))
+        sfti_info_add_item(at->info, (sft_fact)at->row->field, at->text,
+                           sfti_cursor_source(at->ctx), at->row->trust);
+}
+
 static void value_commas(sfti_cursor *at) {
-    if (sfti_at_text(at))
+    if (sfti_at_text(at) && !took_list(at, list_item))
         sfti_info_add_commas(at->info, (sft_fact)at->row->field, at->text, sfti_cursor_source(at),
                              at->row->trust);
 }
@@ -64,6 +113,12 @@ void sfti_take_html(sfti_cursor *at) {
 static void value_size(sfti_cursor *at) {
     char size[SFTI_DATE_SIZE];
     sft_span text = { size, sfti_resolution(at->text, size) };
+    put_text(at, sfti_info_copy(at->info, text));
+}
+
+static void value_date(sfti_cursor *at) {
+    char date[SFTI_DATE_SIZE];
+    sft_span text = { date, sfti_iso_date(at->text, date) };
     put_text(at, sfti_info_copy(at->info, text));
 }
 
@@ -136,6 +191,13 @@ void sfti_take_declared(sfti_cursor *at) {
                           at->text, sfti_cursor_source(at), at->row->trust);
 }
 
+void sfti_take_alpha_pattern(sfti_cursor *at) {
+    double alpha, *least = &at->info->adapter.alpha_pattern[0], *most = least + 1;
+    if (!sfti_at_number(at) || !sfti_parse_double(at->text, &alpha) || !(alpha > 0)) return;
+    if (*least == 0 || alpha < *least) *least = alpha;
+    if (alpha > *most) *most = alpha;
+}
+
 /* ── Training ── */
 
 void sfti_take_train(sfti_cursor *at) {
@@ -157,10 +219,14 @@ static void value_train_word(sfti_cursor *at) {
 
 /* ── Records ── */
 
-void sfti_take_trigger(sfti_cursor *at) {
+static void one_trigger(sfti_cursor *at) {
     if (at->index < ELEMENTS_MOST && sfti_at_text(at))
         sfti_info_trigger(at->info, at->text, sfti_cursor_source(at), at->row->trust,
                           (int)at->index);
+}
+
+void sfti_take_trigger(sfti_cursor *at) {
+    if (!took_list(at, one_trigger)) one_trigger(at);
 }
 
 void sfti_take_claim(sfti_cursor *at) {
@@ -210,6 +276,7 @@ static const sfti_key_take common_takes[] = {
     { "commas", value_commas, SFTI_TAKES_FACT, NULL },
     { "html", sfti_take_html, SFTI_TAKES_FACT, NULL },
     { "size", value_size, SFTI_TAKES_FACT, NULL },
+    { "date", value_date, SFTI_TAKES_FACT, NULL },
     { "prose", sfti_take_prose, SFTI_TAKES_FACT, NULL },
     { "prediction", sfti_take_prediction, NULL, NULL },
     { "spec", value_spec, NULL, NULL },

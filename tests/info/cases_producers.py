@@ -103,6 +103,25 @@ CASES = {
     "fluxgym.near": Model(flux_kohya(4, 1), {
         "ss_network_module": "networks.lora_flux", "ss_base_model_version": "flux1",
         "ss_datasets": J(REG)}),
+    "kohya-datasets": Model(sdxl_lora(), {
+        "ss_gradient_accumulation_steps": "4", "ss_text_encoder_lr": "[None, 1e-05]",
+        "ss_training_started_at": "1690000000123", "ss_training_finished_at": "1690003600500",
+        "ss_datasets": J([dict(FLUXGYM[0], batch_size_per_device=2, subsets=[
+            {"img_count": 10, "num_repeats": 2, "image_dir": "img"},
+            {"img_count": 20, "num_repeats": 1, "image_dir": "img"}])])}),
+    "kohya-datasets.near": Model(sdxl_lora(), {
+        "ss_text_encoder_lr": "[1e-05, 2e-05]",
+        "ss_training_started_at": "1690000000.123", "ss_training_finished_at": "1690003600.5",
+        "ss_datasets": J([dict(FLUXGYM[0], batch_size_per_device=size, resolution=[side, side],
+                               subsets=[{"img_count": 10, "num_repeats": 2, "image_dir": "img"}])
+                          for size, side in ((2, 512), (4, 1024))])}),
+    "onetrainer-sizes": Model(sdxl_lora(), {"ot_config": J({
+        "batch_size": 2, "gradient_accumulation_steps": 4, "resolution": "512,1024,768"})}),
+    "onetrainer-sizes.near": Model(sdxl_lora(), {"ot_config": J({
+        "batch_size": 2, "resolution": "1024x832"})}),
+    "peft-alphas": Model(flux_diffusers(16), {"lora_adapter_metadata": J({
+        "text_encoder.lora_alpha": 4, "text_encoder.r": 4, "transformer.lora_alpha": 32,
+        "transformer.r": 16, "transformer.alpha_pattern": {"norm_out": 64}})}),
     "additional-networks": Model(sd1_lora(), {
         "ssmd_display_name": "Rain Maker", "ssmd_version": "2", "ssmd_author": "maker",
         "ssmd_source": "https://civitai.com/models/4242?modelVersionId=4343",
@@ -122,6 +141,10 @@ CASES = {
     "merge-supermerger": sd1_checkpoint({"sd_merge_recipe": J({
         "type": "sd-webui-supermerger", "weights_alpha": None, "model_a": SHA, "model_b": SHB,
         "base_alpha": 0.4, "mode": "Weight sum", "calcmode": "normal"}),
+        "sd_merge_models": J(MERGED)}),
+    "merge-supermerger.near": sd1_checkpoint({"sd_merge_recipe": J({
+        "type": "sd-webui-supermerger", "weights_alpha": "0,0.1", "model_a": SHA, "model_b": SHB,
+        "base_alpha": 0.4, "mode": "Weight sum", "mbw": True}),
         "sd_merge_models": J(MERGED)}),
     "merge-chattiori": sd1_checkpoint({"sd_merge_recipe": J({
         "type": "merge-models-chattiori", "merge_method": "weight sum", "alpha_info": "0.4"})}),

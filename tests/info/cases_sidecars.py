@@ -96,7 +96,9 @@ CASES = {
     "cm-info.other-source": beside(**{"x__cm-info__json": dict(
         CM, Source="OpenModelDb", ModelId=None, VersionId=None, UserTitle=None)}),
     "swarm": beside(x__swarm__json={"modelspec.title": "Swarm Fox",
-                                    "modelspec.trigger_phrase": "swarmfox"}),
+                                    "modelspec.trigger_phrase": "swarmfox",
+                                    "modelspec.resolution": "1024",
+                                    "modelspec.date": "2024/05/01 12:30"}),
     "rgthree": beside(**{"x__safetensors__rgthree-info__json": RGTHREE}),
     "rgthree.near": beside(**{"x__rgthree-info__json": RGTHREE}),
     "txt": beside(x__txt="snow fox, long tail"),

@@ -340,20 +340,51 @@ static void find_range_conflict(sft_info *info, const char *field, const sfti_bo
 
 /* PEFT writes it into its configuration; what other trainers tell of it is no part of how
  * a file without alpha tensors is used. */
+static bool is_of_components(const sfti_fact *fact) {
+    return sfti_starts_with(fact->source, "header:lora_adapter_metadata");
+}
+
+/* How well an alpha goes with the commonest rank: whether its component ("transformer" of
+ * "transformer.lora_alpha") has that, and is no text encoder. */
+static int fits_mode(const sft_info *info, const sfti_fact *alpha) {
+    const size_t field = strlen("lora_alpha");
+    sft_span place = { alpha->source.data, alpha->source.len - field };
+    int fits = !sfti_contains(place, "text_encoder");
+    double rank;
+    for (const sfti_fact *fact = info->declared_rank; fact; fact = fact->next)
+        if (fact->source.len == place.len + 1
+            && memcmp(fact->source.data, place.data, place.len) == 0
+            && sfti_parse_double(fact->value.text, &rank) && rank == info->adapter.rank.mode)
+            return fits + 2;
+    return fits;
+}
+
 static void take_alpha(sft_info *info) {
     sfti_adapter *adapter = &info->adapter;
+    sfti_bounds told = { .known = false };
+    const double *pattern = adapter->alpha_pattern;
+    bool components = false;
+    int best = 0;
     if (!adapter->rank.known || (adapter->alpha.known && !adapter->alpha_assumed)) return;
     for (const sfti_fact *fact = info->declared_alpha; fact; fact = fact->next) {
         double alpha;
-        if (!sfti_starts_with(fact->source, "sidecar:")
-            && !sfti_starts_with(fact->source, "header:lora_adapter_metadata"))
-            continue;
+        bool component = is_of_components(fact);
+        if (!component && !sfti_starts_with(fact->source, "sidecar:")) continue;
         if (!sfti_parse_double(fact->value.text, &alpha) || !(alpha > 0)) continue;
-        adapter->alpha = (sfti_bounds){ true, alpha, alpha, alpha };
-        adapter->alpha_assumed = false;
-        sfti_adapter_scale(info);
-        return;
+        if (told.known && !(component && components)) break;
+        int fits = component ? fits_mode(info, fact) : 0;
+        if (!told.known || fits > best) told.mode = alpha, best = fits;
+        if (!told.known || alpha < told.min) told.min = alpha;
+        if (alpha > told.max) told.max = alpha;
+        told.known = true;
+        components = component;
     }
+    if (!told.known) return;
+    if (pattern[0] > 0 && pattern[0] < told.min) told.min = pattern[0];
+    if (pattern[1] > told.max) told.max = pattern[1];
+    adapter->alpha = told;
+    adapter->alpha_assumed = false;
+    sfti_adapter_scale(info);
 }
 
 /* ── CivitAI ── */

@@ -114,6 +114,7 @@ static void begin_part(sfti_cursor *at) {
     if (at->json->type != SFTI_JSON_OBJECT || !set) return;
     data->record = new_record(at->info, -1);
     if (!data->record) return;
+    data->record->set = data->sets.count;
     set->parts++;
     SFTI_PUSH(at->info, &data->parts, data_part, .set = set, .record = data->record);
 }
@@ -210,23 +211,41 @@ static void train_sum(sft_info *info, sfti_training_key key, uint64_t sum) {
     if (sum > 0 && sum < UINT64_MAX) sfti_info_train_uint(info, key, sum);
 }
 
+void sfti_kohya_batch(sft_info *info, uint64_t device) {
+    sft_span text;
+    uint64_t steps = 1;
+    if (sfti_info_metadata(info, "ss_gradient_accumulation_steps", &text)
+        && !sfti_parse_uint(text, &steps))
+        return;
+    if (device > 0 && device <= 1000000 && steps > 0 && steps <= 1000000)
+        sfti_info_train_uint(info, TRAIN_BATCH_SIZE, device * steps);
+}
+
 static void sum_sets(sft_info *info, const data_sets *data) {
     uint64_t images = 0, regular = 0;
     const data_set *first = data->sets.first, *largest = first;
+    bool one_batch = true;
     for (const data_set *set = first; set; set = set->next) {
+        one_batch = one_batch && set->batch == first->batch;
         if (!sfti_add(images, set->images, &images)) images = UINT64_MAX;
         if (!sfti_add(regular, set->regular, &regular)) regular = UINT64_MAX;
         if (set->width < 1000000 && set->height < 1000000
             && set->width * set->height > largest->width * largest->height)
             largest = set;
     }
-    if (!first) return;
+    if (!first || data->sets.count == DATASETS_MOST) return; /* sums of some are none */
     train_sum(info, TRAIN_IMAGES_WITH_REPEATS, images);
     train_sum(info, TRAIN_REGULARISATION_IMAGES, regular);
-    train_sum(info, TRAIN_BATCH_SIZE, first->batch);
+    if (one_batch) sfti_kohya_batch(info, first->batch);
     sft_span size = size_text(info, largest->width, largest->height);
     sfti_info_train(info, TRAIN_RESOLUTION, sfti_text_value(size));
     sfti_info_add_text(info, SFT_FACT_RESOLUTION, size, sft_span_cstr("header:ss_datasets"), 70);
+}
+
+/* Only the last part of a folder's path is told: several of one set are called alike, too. */
+static bool same_images(const sfti_dataset *a, const sfti_dataset *b) {
+    return a->set != b->set && a->images == b->images && a->folder.len > 0
+        && sft_span_equal(a->folder, b->folder);
 }
 
 void sfti_kohya_datasets(sft_info *info) {
@@ -243,11 +262,10 @@ void sfti_kohya_datasets(sft_info *info) {
     (void)sfti_walk_key(info, "ss_bucket_info", SFTI_KEY_ROWS(sfti_bucket_keys), &data);
     if (info->buckets.count > 0) info->has_training = true;
     uint64_t sum = 0;
+    if (info->datasets.count == DATASETS_MOST) return;
     for (const sfti_dataset *record = info->datasets.first; record; record = record->next) {
         const sfti_dataset *other = info->datasets.first; /* of the same images, in another size */
-        while (other != record && (other->folder.len == 0
-                                   || !sft_span_equal(other->folder, record->folder)))
-            other = other->next;
+        while (other != record && !same_images(other, record)) other = other->next;
         if (other == record && record->regularisation != 1 && record->images != UINT64_MAX
             && !sfti_add(sum, record->images, &sum)) return;
     }

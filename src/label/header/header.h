@@ -17,6 +17,8 @@ void sfti_header_keys_ready(void);
 /* When all pairs were seen: what needs several. */
 void sfti_kohya_finish(sft_info *info);
 void sfti_kohya_datasets(sft_info *info); /* data sets and buckets; a part of kohya_finish */
+/* Told the images of one device, tells those of all accumulated steps. */
+void sfti_kohya_batch(sft_info *info, uint64_t device);
 void sfti_merges_finish(sft_info *info);
 
 #endif

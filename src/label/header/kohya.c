@@ -45,14 +45,17 @@ static void take_module(sfti_cursor *at) {
 static void take_rates(sfti_cursor *at) {
     sft_span text = sfti_trim(at->text), piece, items[8];
     size_t count = 0;
+    bool numbers = true; /* of "[None, 1e-05]" nobody knows whose the one is */
     if (text.len < 2 || (*text.data != '[' && *text.data != '(')) {
         sfti_take_train(at);
         return;
     }
     text = (sft_span){ text.data + 1, text.len - 2 };
-    while (count < SFTI_COUNT(items) && sfti_next_piece(&text, ',', &piece))
-        if (sfti_is_number(sfti_trim(piece))) items[count++] = sfti_trim(piece);
-    sft_span *kept = count ? sfti_info_take(at->info, count * sizeof *kept) : NULL;
+    while (count < SFTI_COUNT(items) && sfti_next_piece(&text, ',', &piece)) {
+        items[count++] = sfti_trim(piece);
+        numbers = numbers && sfti_is_number(sfti_trim(piece));
+    }
+    sft_span *kept = count && numbers ? sfti_info_take(at->info, count * sizeof *kept) : NULL;
     if (!kept) return;
     memcpy(kept, items, count * sizeof *kept);
     sfti_info_train(at->info, (sfti_training_key)at->row->field,
@@ -107,19 +110,17 @@ SFTI_KEYS_OF(sfti_kohya_keys, "kohya", kohya_takes);
 void sfti_kohya_finish(sft_info *info) {
     sft_span from, to, text;
     double started, finished;
-    uint64_t device, steps = 1;
+    uint64_t device;
+    char date[SFTI_DATE_SIZE];
     if (sfti_info_metadata(info, "ss_training_started_at", &from)
         && sfti_info_metadata(info, "ss_training_finished_at", &to)
         && sfti_parse_double(from, &started) && sfti_parse_double(to, &finished)
-        && started >= 1 && finished >= started && finished - started <= 1e10)
+        && sfti_iso_of_epoch(started, date) && sfti_iso_of_epoch(finished, date)
+        && finished >= started && finished - started <= 1e10)
         sfti_info_train_uint(info, TRAIN_DURATION_S, (uint64_t)(finished - started));
     if (sfti_info_metadata(info, "ss_batch_size_per_device", &text)
-        && sfti_parse_uint(text, &device)) {
-        if (sfti_info_metadata(info, "ss_gradient_accumulation_steps", &text))
-            sfti_parse_uint(text, &steps);
-        if (device <= 1000000 && steps <= 1000000)
-            sfti_info_train_uint(info, TRAIN_BATCH_SIZE, device * steps);
-    }
+        && sfti_parse_uint(text, &device))
+        sfti_kohya_batch(info, device);
     /* Only sd-scripts and musubi-tuner write ss_network_module while they train; musubi-tuner
      * counts items, and its base versions have names of their own. */
     if (sfti_info_metadata(info, "ss_network_module", &text)

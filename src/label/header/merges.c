@@ -68,6 +68,7 @@ static void merge_models(sfti_cursor *at) {
 typedef struct recipe {
     sft_span models[3]; /* hashes of A, B and C */
     sft_span weight;    /* of B */
+    bool by_block;      /* that is the weight of a few tensors alone */
     sfti_merge_source *current; /* of a list of models */
 } recipe;
 
@@ -105,6 +106,10 @@ static void recipe_weight(sfti_cursor *at) {
     if (sfti_at_number(at)) ((recipe *)at->ctx)->weight = at->text;
 }
 
+static void recipe_by_block(sfti_cursor *at) {
+    if (sfti_at_bool(at) == 1) ((recipe *)at->ctx)->by_block = true;
+}
+
 static void recipe_source(sfti_cursor *at) {
     recipe *told = at->ctx;
     sft_span hex;
@@ -125,6 +130,7 @@ static const sfti_key_take recipe_takes[] = {
     { "method", recipe_method, NULL, NULL },
     { "model", recipe_model, "a b c", NULL },
     { "weight", recipe_weight, NULL, NULL },
+    { "by_block", recipe_by_block, NULL, NULL },
     { "source", recipe_source, NULL, NULL },
     { "share", recipe_share, NULL, NULL },
 };
@@ -137,7 +143,7 @@ static void merge_recipe(sfti_cursor *at) {
     for (size_t i = 0; i < SFTI_COUNT(told.models); i++) {
         if (told.models[i].len == 0) continue;
         sfti_merge_source *source = merge_source(at->info, told.models[i]);
-        if (source && i == 1) source->weight = told.weight;
+        if (source && i == 1 && !told.by_block) source->weight = told.weight;
         if (source) source->direct = true;
     }
 }

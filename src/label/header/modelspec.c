@@ -77,12 +77,6 @@ static void spec_hash(sfti_cursor *at) {
                     by_onetrainer(at->info) ? "OneTrainer name order" : NULL);
 }
 
-static void spec_date(sfti_cursor *at) {
-    char date[SFTI_DATE_SIZE];
-    sft_span text = { date, sfti_iso_date(at->text, date) };
-    sfti_put_span(at, SFT_FACT_DATE, sfti_info_copy(at->info, text));
-}
-
 static void spec_quantization(sfti_cursor *at) {
     sfti_put_here(at, SFT_FACT_QUANTIZATION, sfti_map_format(at->info, at->text));
 }
@@ -117,7 +111,6 @@ static void spec_merged(sfti_cursor *at) {
 static const sfti_key_take spec_takes[] = {
     { "quantization", spec_quantization, NULL, NULL },
     { "title", spec_title, NULL, NULL },
-    { "date", spec_date, NULL, NULL },
     { "hash", spec_hash, NULL, NULL },
     { "tool", spec_tool, NULL, NULL },
     { "merged", spec_merged, NULL, NULL },

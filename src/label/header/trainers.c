@@ -1,5 +1,6 @@
 /* How keys of other trainers and tools are read. */
 #include "label/header/header.h"
+#include "text/formats.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -24,6 +25,43 @@ static void ot_type(sfti_cursor *at) {
         sfti_put_span(at, SFT_FACT_VARIANT, variant);
 }
 
+/* "512,768": squares of either size, of which the largest is told; "1024x832": that alone. */
+static void ot_size(sfti_cursor *at) {
+    char size[SFTI_DATE_SIZE], best[SFTI_DATE_SIZE];
+    sft_span rest = at->text, piece, text = { best, 0 };
+    double side, most = 0;
+    while (sfti_next_piece(&rest, ',', &piece)) {
+        size_t len = sfti_resolution(piece, size);
+        if (len == 0) return;
+        sft_span height = sfti_from(sfti_find_byte((sft_span){ size, len }, 'x'), 1);
+        sft_span width = { size, len - height.len - 1 };
+        double area = sfti_parse_double(width, &side) ? side : 0;
+        area *= sfti_parse_double(height, &side) ? side : 0;
+        if (area <= most) continue;
+        most = area;
+        memcpy(best, size, len);
+        text.len = len;
+    }
+    text = sfti_info_copy(at->info, text);
+    sfti_info_train(at->info, TRAIN_RESOLUTION, sfti_text_value(text));
+    sfti_put_span(at, SFT_FACT_RESOLUTION, text);
+}
+
+typedef struct ot_batch { uint64_t size, steps; } ot_batch;
+
+/* With the steps that are accumulated. */
+static void ot_take_batch(sfti_cursor *at) {
+    static const sfti_row rows[] = {
+        { "/batch_size", sfti_take_slot_uint, (int)offsetof(ot_batch, size), 0, NULL },
+        { "/gradient_accumulation_steps", sfti_take_slot_uint, (int)offsetof(ot_batch, steps), 0,
+          NULL },
+    };
+    ot_batch batch = { 0, 1 };
+    if (!sfti_info_walk(at->info, at->text, at->source, SFTI_ROWS(rows), &batch)) return;
+    if (batch.size > 0 && batch.size <= 1000000 && batch.steps > 0 && batch.steps <= 1000000)
+        sfti_info_train_uint(at->info, TRAIN_BATCH_SIZE, batch.size * batch.steps);
+}
+
 static void ot_base(sfti_cursor *at) {
     if (at->json->type == SFTI_JSON_STRING)
         sfti_info_train(at->info, (sfti_training_key)at->row->field,
@@ -46,6 +84,12 @@ static void peft_field(sfti_cursor *at) {
             at->row = &fields[i].row;
             at->row->take(at);
         }
+}
+
+/* "transformer.alpha_pattern": alphas by names of modules. */
+static void peft_pattern(sfti_cursor *at) {
+    sft_span field = { at->pointer + 1, strcspn(at->pointer + 1, "/") };
+    if (sfti_ends_with(field, "alpha_pattern")) sfti_take_alpha_pattern(at);
 }
 
 static void peft_kind(sfti_cursor *at) {
@@ -93,9 +137,12 @@ static void comfy_quantization(sfti_cursor *at) {
 static const sfti_key_take trainer_takes[] = {
     { "software", software_name, SFTI_TAKES_TRAINING, NULL },
     { "onetrainer_type", ot_type, NULL, NULL },
+    { "onetrainer_size", ot_size, NULL, NULL },
+    { "onetrainer_batch", ot_take_batch, NULL, NULL },
     { "leaf", ot_base, SFTI_TAKES_TRAINING, NULL },
     { "adapter", peft_kind, NULL, NULL },
     { "peft", peft_field, NULL, NULL },
+    { "peft_pattern", peft_pattern, NULL, NULL },
     { "quantization", quantization_config, NULL, NULL },
     { "layers", comfy_quantization, NULL, NULL },
 };
@@ -103,9 +150,11 @@ SFTI_KEYS_OF(sfti_trainer_keys, "trainers", trainer_takes);
 
 /* ── The metadata editor of additional-networks ── */
 
+/* Ten are five stars. */
 static void ssmd_rating(sfti_cursor *at) {
     double rating;
-    if (sfti_parse_double(at->text, &rating) && rating > 0) at->info->rating = rating;
+    if (sfti_parse_double(at->text, &rating) && rating > 0 && rating <= 10)
+        at->info->rating = rating / 2;
 }
 
 static void ssmd_source(sfti_cursor *at) {

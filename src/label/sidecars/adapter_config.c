@@ -49,6 +49,7 @@ static const sfti_key_take peft_takes[] = {
     { "base_model", take_base, NULL, NULL },
     { "positive", take_positive, "rank scale", NULL },
     { "target", take_target, NULL, NULL },
+    { "alpha_pattern", sfti_take_alpha_pattern, NULL, NULL },
 };
 SFTI_KEYS_OF(sfti_adapter_config_keys, "adapter-config", peft_takes);
 

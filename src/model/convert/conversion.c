@@ -3,6 +3,7 @@
 
 #include "base/announce.h"
 #include "base/checked.h"
+#include "base/json.h"
 #include "base/options.h"
 #include "convert/adapter.h"
 #include "convert/dropped.h"
@@ -155,6 +156,19 @@ static bool is_computed_class(const sft_conversion *c, sft_span key) {
     return found != SFTI_NO_NAME && c->quants[found];
 }
 
+/* Whether a value is an object that names a class, as those of torchao's keys do. */
+static bool names_class(sft_span value) {
+    sfti_json json;
+    bool named = false;
+    sfti_json_begin(&json, value.data, value.len);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return false;
+    while (!named && sfti_json_next(&json) == SFTI_JSON_KEY) {
+        named = sfti_json_is(&json, "_type");
+        (void)sfti_json_skip(&json);
+    }
+    return named;
+}
+
 /* The value of a metadata pair that is written: *value NULL for its own. False when out of memory;
  * an empty value is left out. */
 static bool lasting_value(const sft_conversion *c, sft_pair pair, sfti_arena *arena,
@@ -164,7 +178,8 @@ static bool lasting_value(const sft_conversion *c, sft_pair pair, sfti_arena *ar
     *value = NULL;
     if (!c->quants) return true;
     bool declares = sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY));
-    bool classed = pair.value.len > 9 && memcmp(pair.value.data, "{\"_type\":", 9) == 0;
+    bool classed = (pair.value.len > 9 && memcmp(pair.value.data, "{\"_type\":", 9) == 0)
+                || (is_computed_class(c, pair.key) && names_class(pair.value));
     if (!declares && !classed && !sft_span_equal(pair.key, sft_span_cstr("tensor_names"))
         && !sft_span_equal(pair.key, sft_span_cstr("quantization_config")))
         return true;

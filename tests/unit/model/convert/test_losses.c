@@ -161,6 +161,8 @@ static bool begins_so(void *ctx, const sft_tensor *tensor) {
 static void ends_declarations(void **unused) {
 #define AO(name) "@" name ".weight ={\"_type\":\"Float8Tensor\"};" \
     name "._weight_qdata F8_E4M3 2,4;" name "._weight_scale F32 2,1"
+#define OTHER_AO "@m.weight ={\"_data\":{},\"\\u005ftype\" : \"Float8Tensor\"};" \
+    "m._weight_qdata F8_E4M3 2,4;m._weight_scale F32 2,1"
 #define LAYER(name) name ".weight F8_E4M3 2,4;" name ".weight_scale F32 -"
 #define F8 "{\"format\":\"float8_e4m3fn\"}"
 #define DECLARED "@_quantization_metadata ={\"layers\":{"
@@ -171,6 +173,10 @@ static void ends_declarations(void **unused) {
     static const struct { const char *tensors, *match, *key, *value, *marker; } cases[] = {
         { AO("m") ";@tensor_names =[\"m.weight\"]", NULL, "m.weight", NULL, NULL },
         { AO("m") ";@tensor_names =[\"m.weight\"]", NULL, "tensor_names", NULL, NULL },
+        { OTHER_AO, NULL, "m.weight", NULL, NULL },
+        { OTHER_AO ";" AO("n"), "m", "m.weight", TENSOR, NULL },
+        { OTHER_AO ";@k ={\"a\":1,\"_type\":\"b\"}", NULL, "k", "{\"a\":1,\"_type\":\"b\"}",
+          NULL },
         { AO("m"), NULL, "a", "b", NULL },
         { AO("m") ";" AO("n"), "m", "m.weight", TENSOR, NULL },
         { AO("m") ";" AO("n"), "m", "n.weight", CLASS, NULL },

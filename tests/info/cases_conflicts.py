@@ -71,6 +71,8 @@ CASES = {
                  "author": "b", "modelspec.date": "2024-01-01"}, x__civitai__info=INFO),
     "size-differs": xl(x__civitai__info=info(files=files(SHA, 5.0))),
     "sha-differs": xl(x__civitai__info=info(files=files(SHA, 5.0, "aabbccddeeff"))),
+    "autov2-differs": xl(**{"x.cm-info.json": {"ModelId": 1, "VersionId": 2, "Hashes": {
+        "SHA256": SHA, "AutoV2": "abababab01"}}}),
     "size": {"x.safetensors": Model("emb_params F32 4,768"), "x.civitai.info": info(
         model={"name": "Foxes", "type": "TextualInversion"}, baseModel="SD 1.5",
         files=files(SHA, 12.1))},
@@ -79,4 +81,6 @@ CASES = {
         model={"name": "Foxes", "type": "TextualInversion"}, baseModel="SD 1.5",
         files=files(SHA, 12.1, "f3cc10313642"))},
 }
-OPTIONS = {"sha-differs": ["--hash", "sha256,autov3"], "weights": ["--hash", "sha256,autov3"]}
+OPTIONS = {"autov2-differs": ["--hash", "autov2"],
+           "sha-differs": ["--hash", "sha256,autov3"],
+           "weights": ["--hash", "sha256,autov3"]}

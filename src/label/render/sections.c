@@ -371,6 +371,12 @@ static const sfti_member recorded_members[] = {
     { "source", AS_TEXT, offsetof(sfti_claim, source) },
 };
 
+/* Whether the sidecar that claims it was found to be another file's. */
+static bool is_of_another(const sft_info *info, const sfti_claim *claim) {
+    const char *match = match_of(info, claim->source);
+    return match && strcmp(match, "differs") == 0;
+}
+
 static void put_hashes(sfti_json_writer *w, const sft_info *info) {
     /* What CivitAI knows the file by: its SHA-256, else the hash that survives new metadata. */
     static const char *const algos[] = { "sha256", "autov3", "sshs_model" };
@@ -379,7 +385,7 @@ static void put_hashes(sfti_json_writer *w, const sft_info *info) {
     for (size_t i = 0; i < SFTI_COUNT(algos) && hash.len == 0; i++) {
         const sfti_claim *claim = info->claims.first;
         /* a SHA-256 that a sidecar, or who asks, claims: what a header has is of other files */
-        while (claim && (strcmp(claim->algo, algos[i]) != 0
+        while (claim && (strcmp(claim->algo, algos[i]) != 0 || is_of_another(info, claim)
                          || (i == 0 && !sfti_starts_with(claim->source, "sidecar:")
                              && !sfti_is_given_claim(info, claim))))
             claim = claim->next;

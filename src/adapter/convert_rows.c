@@ -140,7 +140,7 @@ static sft_code rows_form_of(const sfti_convert_run *run, const sfti_lora_module
         if (!tensor) return SFT_OK;
         sft_code code = sfti_lora_read(run->lora->set, tensor, 0, 1, &columns, run->err);
         if (code) return code;
-        if (columns < 1) form_add(form, m, SFTI_SLOT_IA3_WEIGHT, 1);
+        if (!((double)columns != 0)) form_add(form, m, SFTI_SLOT_IA3_WEIGHT, 1);
         break;
     case SFTI_TYPE_LOHA: case SFTI_TYPE_GLORA: case SFTI_TYPE_BOFT: case SFTI_TYPE_OTHER:
     case SFTI_ADAPTER_TYPES: return SFT_OK;

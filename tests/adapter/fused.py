@@ -197,9 +197,27 @@ def divided(method):
         return "divided: %s: %s" % (method, bad) if bad else None
 
 
+def on_inputs():
+    """Any on_input but 0 means columns, to merge and to convert, as in Python."""
+    for value in (0, 0.5, 1, -1):
+        tensors = {}
+        for own in ("to_q", "to_k", "to_v"):
+            name = "lora_transformer_transformer_blocks_0_attn_" + own
+            tensors[name + ".weight"] = ("F32", [4], np.arange(4, dtype="<f4").tobytes())
+            tensors[name + ".on_input"] = ("F32", [], np.float32(value).tobytes())
+        with tempfile.TemporaryDirectory() as folder:
+            write_plain(os.path.join(folder, "in.safetensors"), tensors)
+            done = run(folder, "convert", "in.safetensors", "-o", "out.safetensors", "--to", "kohya",
+                       "--architecture", "flux.1")
+        if done.returncode != (1 if value else 0):
+            return "on_input %g: exit %d: %s" % (value, done.returncode, done.stderr)
+    return None
+
+
 def main():
     cases = int(sys.argv[1]) if len(sys.argv) > 1 else 108
     done = [pieces(seed) for seed in range(cases)] + [divided(method) for method in METHODS]
+    done.append(on_inputs())
     problems = [bad for bad in done if bad]
     print("\n".join(problems))
     print("%d passed, %d failed" % (len(done) - len(problems), len(problems)))

@@ -76,9 +76,10 @@ static uint32_t slot_in_net(const sfti_lora_naming *naming, const sft_set *model
                             const sft_tensor *tensor) {
     sfti_lora_ways ways;
     sft_span name = tensor->name;
-    if (sfti_ends(name, ".bias")) { /* goes with its weight */
-        name.len -= strlen(".bias");
-        tensor = sfti_set_sibling(model, name, ".weight");
+    bool fused = sfti_ends(name, ".in_proj_bias");
+    if (fused || sfti_ends(name, ".bias")) { /* goes with its weight */
+        name.len -= strlen(fused ? ".in_proj_bias" : ".bias");
+        tensor = sfti_set_sibling(model, name, fused ? ".in_proj_weight" : ".weight");
         if (!tensor) return SLOT_OTHER;
     }
     sfti_lora_ways_of(naming, tensor, &ways);

@@ -209,14 +209,15 @@ bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, dou
     static const char base[] = "base_model.model.";
     char whole[SFTI_LORA_NAME];
     uint32_t first = SFTI_NO_NAME;
+    size_t cut = config->prefix.len ? config->prefix.len + 1
+               : sfti_begins(module, base) ? sizeof base - 1 : 0;
     size_t least = module.len > SFTI_LORA_NAME ? module.len - SFTI_LORA_NAME : 0;
+    if (least < cut) least = cut; /* what is before is no part of PEFT's own name */
     for (size_t i = config->pattern_count ? module.len : 0; i-- > least;) {
         if (i > 0 && module.data[i - 1] != '.') continue;
         uint32_t at = sfti_names_find(&config->names, sfti_from(module, i));
         if (at < first) first = at;
     }
-    size_t cut = config->prefix.len ? config->prefix.len + 1
-               : sfti_begins(module, base) ? sizeof base - 1 : 0;
     sft_span name = sfti_from(module, cut);
     if (config->pattern_count && name.len < sizeof whole) {
         whole[0] = '^';

@@ -141,6 +141,7 @@ typedef struct sfti_lora_target {
     uint32_t tensor; /* of the model */
     uint64_t row, from, rows; /* [row, row + rows) of the tensor is [from, from + rows) */
     bool bias;       /* the module's bias, not its matrix */
+    bool turned;     /* the tensor is stored the other way round, where its shape fits so */
 } sfti_lora_target;
 
 typedef struct sfti_lora_map {
@@ -161,6 +162,11 @@ sfti_part sfti_lora_part(sft_span name);
 
 /* The name before the last dot: of the layer. */
 sft_span sfti_lora_layer(sft_span name);
+
+/* Whether a tensor has a row for each output, or for each input, as layers of GPT-2 and its kin do
+ * (transformers' Conv1D, for which PEFT turns factors whatever its configuration says). */
+typedef enum sfti_stored { SFTI_STORED_PLAIN, SFTI_STORED_TURNED, SFTI_STORED_UNKNOWN } sfti_stored;
+sfti_stored sfti_lora_stored(const sft_set *model, const sft_tensor *tensor);
 
 /* One way that an adapter may name a tensor of a model, or rows of it. */
 typedef struct sfti_lora_way {
@@ -268,8 +274,8 @@ typedef struct sfti_lora_op {
     const sft_tensor *tensor; /* of the model */
     sfti_dora dora;
     double strength;
-    bool bias;
-    uint64_t row, from, rows; /* as in sfti_lora_target */
+    bool bias, turned;        /* as in sfti_lora_target */
+    uint64_t row, from, rows;
     uint64_t cols;            /* of the tensor */
     uint64_t channels, kernel; /* of its columns */
     sfti_matrix a, b, c, d;   /* by method */

@@ -43,7 +43,6 @@ static sft_code put_side(const sfti_lora_op *op, int slot, const sfti_matrix *si
 }
 
 static sft_code load_lora(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
-    const sfti_lora_config *config = sfti_lora_config_of(op->lora, op->module->name);
     const sft_tensor *up_tensor = sfti_lora_tensor(op->lora, op->module, SFTI_SLOT_UP);
     sft_code code = sfti_lora_alike(op->lora, op->module, up_tensor, err);
     if (!code) code = load(op, SFTI_SLOT_UP, arena, &op->a, err);
@@ -55,8 +54,7 @@ static sft_code load_lora(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
     }
     uint64_t rows = 0, cols = 0;
     (void)sfti_lora_shape(op->tensor, &rows, &cols);
-    bool turned = config && config->fan_in_fan_out && op->module->out == cols
-               && op->module->in == rows;
+    bool turned = op->turned && op->module->out == cols && op->module->in == rows;
     if (op->module->slot[SFTI_SLOT_MAGNITUDE]
         && (turned || sfti_ends(up_tensor->name, ".lora_embedding_A")))
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, up_tensor->offset, up_tensor->name,
@@ -143,9 +141,8 @@ static sft_code load_ia3(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
     if (code) return code;
     uint64_t count = op->a.rows * op->a.cols;
     op->by_column = peft && tensor->rank == 2 && tensor->shape[0] == 1;
-    const sfti_lora_config *config = sfti_lora_config_of(op->lora, op->module->name);
-    bool turned = peft && config && config->fan_in_fan_out && tensor->rank == 2
-               && op->tensor->rank == 2 && count == (op->by_column ? op->rows : op->channels);
+    bool turned = peft && op->turned && tensor->rank == 2 && op->tensor->rank == 2
+               && count == (op->by_column ? op->rows : op->channels);
     if (turned) op->by_column = !op->by_column; /* the layer is stored the other way round */
     if (peft && tensor->rank > 2 && !op->bias) { /* of a convolution: [1, n, 1...] for both */
         if (count == op->rows && count == op->channels)

@@ -254,9 +254,12 @@ static bool is_embedding(const sft_tensor *tensor) {
     return tensor->rank == 2 && sfti_number_among(words, last) >= 0;
 }
 
-static bool name_embedding(extract *x, sfti_factor *layer, sft_span name) {
-    layer->up = sfti_arena_join(&x->f->arena, name, sft_span_cstr(".lora_embedding_A"));
-    layer->down = sfti_arena_join(&x->f->arena, name, sft_span_cstr(".lora_embedding_B"));
+/* A tensor with a row for each input: its rows are PEFT's A. */
+static bool name_turned(extract *x, sfti_factor *layer, sft_span name, bool embedding) {
+    layer->up = sfti_arena_join(&x->f->arena, name, sft_span_cstr(
+        embedding ? ".lora_embedding_A" : ".lora_A.weight"));
+    layer->down = sfti_arena_join(&x->f->arena, name, sft_span_cstr(
+        embedding ? ".lora_embedding_B" : ".lora_B.weight"));
     layer->turned = true;
     layer->up_shape[1] = layer->up_shape[0];
     layer->down_shape[0] = layer->down_shape[1];
@@ -273,10 +276,17 @@ static sft_code add_layer(extract *x, const extract_item *item, sft_span name, s
     layer->number = x->count;
     items[x->count++] = *item;
     layer->dtype = sfti_factored_dtype(x->f, tensor->dtype);
-    bool peft = x->to == SFT_ADAPTER_PEFT;
+    bool peft = x->to == SFT_ADAPTER_PEFT, embedding = peft && is_embedding(tensor);
+    sfti_stored stored = peft ? sfti_lora_stored(x->tuned, tensor) : SFTI_STORED_PLAIN;
+    if (stored == SFTI_STORED_UNKNOWN)
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                "expected a model that tells by other layers of this block "
+                                "(c_attn, c_fc) whether this one has a row for each output, found "
+                                "none of another shape");
+    bool turned = embedding || stored == SFTI_STORED_TURNED;
     if (sfti_factor_named(x->f, layer, name, peft, item->rows, tensor->shape[1],
                           tensor->shape + 2, tensor->rank - 2)
-        && (!peft || !is_embedding(tensor) || name_embedding(x, layer, name)))
+        && (!turned || name_turned(x, layer, name, embedding)))
         return SFT_OK;
     return sfti_fail_memory(err, name.len);
 }

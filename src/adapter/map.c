@@ -125,6 +125,46 @@ static sft_code add_target(map_names *names, sfti_lora_target target, sft_error 
     return SFT_OK;
 }
 
+/* ── Layers that are stored the other way round ── */
+
+/* The matrix called begin + end, or NULL. */
+static const sft_tensor *matrix_called(const sft_set *model, sft_span begin, const char *end) {
+    const sft_tensor *weight = sfti_set_sibling(model, begin, end);
+    return weight && weight->rank == 2 ? weight : NULL;
+}
+
+sfti_stored sfti_lora_stored(const sft_set *model, const sft_tensor *tensor) {
+    static const char *const inputs[] = { ".attn.c_attn.weight", ".mlp.c_fc.weight" };
+    if (tensor->rank != 2 || !sfti_ends(tensor->name, ".weight")) return SFTI_STORED_PLAIN;
+    sft_span layer = sfti_lora_layer(tensor->name), above = sfti_lora_layer(layer);
+    sft_span block = sfti_lora_layer(above), last = sfti_from(layer, above.len + (above.len > 0));
+    uint64_t rows = tensor->shape[0], cols = tensor->shape[1];
+    if (sfti_number_among("c_attn c_proj c_fc q_attn", last) < 0) return SFTI_STORED_PLAIN;
+    if (rows != cols) { /* a bias has one for each output */
+        const sft_tensor *bias = sfti_set_sibling(model, layer, ".bias");
+        return bias && bias->rank == 1 && bias->shape[0] == cols ? SFTI_STORED_TURNED
+                                                                  : SFTI_STORED_PLAIN;
+    }
+    for (size_t i = 0; i <= SFTI_COUNT(inputs); i++) { /* layers that have as many inputs */
+        const sft_tensor *other = i == 0 ? matrix_called(model, above, ".c_attn.weight")
+                                         : matrix_called(model, block, inputs[i - 1]);
+        if (other && other->shape[0] != other->shape[1]
+            && (other->shape[0] == rows || other->shape[1] == rows))
+            return other->shape[0] == rows ? SFTI_STORED_TURNED : SFTI_STORED_PLAIN;
+    }
+    return SFTI_STORED_UNKNOWN;
+}
+
+static bool is_turned(const map_names *names, const sfti_lora_module *m, uint32_t tensor) {
+    const sfti_lora_config *config = sfti_lora_config_of(names->lora, m->name);
+    const sft_tensor *up = sfti_lora_tensor(names->lora, m, SFTI_SLOT_UP);
+    bool peft = m->slot[SFTI_SLOT_IA3_FACTOR] != 0
+             || (up && sfti_begins(sfti_from(up->name, m->name.len), ".lora_B"));
+    return (config && config->fan_in_fan_out)
+        || (peft && sfti_lora_stored(names->model, sft_set_tensor_at(names->model, tensor))
+                        == SFTI_STORED_TURNED);
+}
+
 /* codes: the tensor is in a layer that the module changes, and is not its weights. */
 static sft_code look_up(map_names *names, const sfti_lora_way *way, uint32_t tensor, bool codes,
                         sft_error *err) {
@@ -145,6 +185,7 @@ static sft_code look_up(map_names *names, const sfti_lora_way *way, uint32_t ten
         sfti_lora_target target = { .module = names->keys[key].module, .tensor = tensor,
                                     .row = way->row, .from = way->from,
                                     .rows = way->rows ? way->rows : rows };
+        target.turned = is_turned(names, &names->lora->modules[target.module], tensor);
         code = add_target(names, target, err);
     }
     return code;
@@ -158,9 +199,7 @@ static sft_code check_shape(const map_names *names, const sfti_lora_module *m, u
     const sft_tensor *first = first_tensor(names->lora, m);
     uint64_t rows = 0, cols = 0;
     (void)sfti_lora_shape(tensor, &rows, &cols);
-    const sfti_lora_config *config = sfti_lora_config_of(names->lora, m->name);
-    bool turned = config && config->fan_in_fan_out && m->type == SFTI_TYPE_LORA && m->out == cols
-               && m->in == rows;
+    bool turned = target->turned && m->type == SFTI_TYPE_LORA && m->out == cols && m->in == rows;
     /* rows of a target are all of its tensor's, or what a rule divides those into */
     if (sfti_never(target->row + target->rows > rows || target->row + target->rows < target->row)
         || (m->out && m->out != covered && !turned) || (m->in && m->in != cols && !turned))
@@ -204,7 +243,6 @@ static sft_code add_biases(map_names *names, sfti_lora_module *m, const uint32_t
     char text[SFTI_LORA_NAME + 16];
     sfti_lora_map *map = names->map;
     uint32_t at = m->targets;
-    const sfti_lora_config *config = sfti_lora_config_of(names->lora, m->name);
     bool required = m->slot[SFTI_SLOT_DIFF_BIAS]
                  || (m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_BIAS]);
     if (m->type == SFTI_TYPE_FULL && !m->slot[SFTI_SLOT_DIFF]) m->targets = 0; /* bias alone */
@@ -217,8 +255,7 @@ static sft_code add_biases(map_names *names, sfti_lora_module *m, const uint32_t
         uint64_t all = 0, across = 0;
         (void)sfti_lora_shape(weight, &all, &across);
         if (bias) (void)sfti_lora_shape(bias, &rows, &cols);
-        if (config && config->fan_in_fan_out && target.rows == all && rows == across)
-            target.rows = rows; /* of a layer that is stored the other way round */
+        if (target.turned && target.rows == all && rows == across) target.rows = rows;
         bool fits = bias && cols == 1 && target.row + target.rows <= rows;
         const sft_tensor *factor = sfti_lora_tensor(names->lora, m, SFTI_SLOT_IA3_FACTOR);
         if (factor && factor->rank > 2 && !required && sft_tensor_elements(factor) != all)

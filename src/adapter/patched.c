@@ -218,6 +218,7 @@ static sft_code open_row(sfti_patched *merge, const merge_row *row, merge_open *
         *op = (sfti_lora_op){ .module = &input->lora->modules[step->target.module],
                               .lora = input->lora, .tensor = tensor, .dora = merge->options.dora,
                               .strength = step->strength, .bias = step->target.bias,
+                              .turned = step->target.turned,
                               .row = step->target.row, .from = step->target.from,
                               .rows = step->target.rows };
         open->inputs[open->op_count++] = merge->blames = step->input;

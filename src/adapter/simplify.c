@@ -40,7 +40,8 @@ static sft_code change_rows(const change *ch, const sfti_lora_target *target, ui
     const sft_tensor *tensor = sft_set_tensor_at(x->model, target->tensor);
     sfti_arena arena = { .alloc = x->f->alloc };
     sfti_lora_op op = { .module = ch->module, .lora = x->lora, .tensor = tensor, .strength = 1,
-                        .row = target->row, .from = target->from, .rows = target->rows };
+                        .turned = target->turned, .row = target->row, .from = target->from,
+                        .rows = target->rows };
     uint64_t elements = count * ch->cols;
     float *was = sfti_arena_array(&arena, elements, sizeof *was);
     *ch->blames = 1;
@@ -147,9 +148,7 @@ static sft_code add_module(simplify *x, size_t i, sft_error *err) {
                                 "expected a tensor of the model for this module, found none");
     if (m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_BIAS])
         return sfti_factored_refuse(x->lora, m, "factors without a bias of theirs", err);
-    const sfti_lora_config *config = sfti_lora_config_of(x->lora, m->name);
-    if (config && config->fan_in_fan_out && m->type == SFTI_TYPE_IA3
-        && m->slot[SFTI_SLOT_IA3_FACTOR])
+    if (t && t->turned && m->type == SFTI_TYPE_IA3 && m->slot[SFTI_SLOT_IA3_FACTOR])
         return sfti_factored_refuse(x->lora, m, "a layer with a row for each output "
                                     "(fan_in_fan_out)", err);
     for (uint32_t at = x->model ? m->targets : 0; at; at = x->map->targets[at - 1].next)

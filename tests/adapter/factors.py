@@ -402,6 +402,41 @@ def extract_embeddings(folder):
 
 
 @case
+def extract_turned(folder):
+    """Layers of GPT-2 have a row for each input: PEFT's A is of the rows, and merge turns them, too."""
+    shapes = {"attn.c_attn": (8, 24), "attn.c_proj": (8, 8), "mlp.c_fc": (8, 32), "mlp.c_proj": (32, 8)}
+    for turned in (True, False): # StarCoder's have the same names, and a row for each output
+        base, tuned, deltas = {}, {}, {}
+        for i, (leaf, shape) in enumerate(shapes.items()):
+            name, own = "transformer.h.0.%s." % leaf, shape if turned else shape[::-1]
+            deltas[name] = noise(i, own[0], 2) @ noise(10 + i, 2, own[1])
+            base[name + "bias"] = tuned[name + "bias"] = tensor(noise(20 + i, shape[1]))
+            w = noise(30 + i, *own)
+            base[name + "weight"], tuned[name + "weight"] = tensor(w), tensor(w + deltas[name])
+        save(folder, "base.safetensors", base)
+        save(folder, "tuned.safetensors", tuned)
+        run(folder, "extract", "tuned.safetensors", "base.safetensors", "-o", "out.safetensors",
+            "--rank", "2", "--to", "peft", "--force", "--no-sync")
+        after = load(folder, "out.safetensors")[0]
+        demand(len(after) == 8, after.keys())
+        for name, delta in deltas.items():
+            a, b = (after["base_model.model.%slora_%s.weight" % (name, end)][0] for end in "AB")
+            close(b @ a, delta.T if turned else delta, 2, 1e-5)
+        run(folder, "merge", "base.safetensors", "out.safetensors", "-o", "again.safetensors",
+            "--force", "--no-sync")
+        again = load(folder, "again.safetensors")[0]
+        for name in tuned:
+            off = np.abs(again[name][0] - load(folder, "tuned.safetensors")[0][name][0]).max()
+            demand(off < 1e-5, turned, name, off)
+    square = "transformer.h.0.attn.c_proj.weight" # alone: nothing tells
+    save(folder, "base.safetensors", {square: base[square]})
+    save(folder, "tuned.safetensors", {square: tuned[square]})
+    said = run(folder, "extract", "tuned.safetensors", "base.safetensors", "-o", "no.safetensors",
+               "--rank", "2", "--to", "peft", code=1)
+    demand("c_attn, c_fc" in said, said)
+
+
+@case
 def simplify_idle(folder):
     """Of DoRA with an alpha of 0 the magnitudes count."""
     w, magnitude = noise(1, 8, 6), np.abs(noise(2, 8, 1)) + 0.5

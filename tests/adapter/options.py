@@ -214,6 +214,28 @@ def check_vectors(layers, bare):
     return wrong
 
 
+def check_fused_bias():
+    """The bias of OpenCLIP's q, k, v is of the text encoders, as its weight is."""
+    layer = "conditioner.embedders.1.model.transformer.resblocks.0.attn.in_proj_"
+    tensors = {}
+    for part in "qkv":
+        name = "lora_te2_text_model_encoder_layers_0_self_attn_%s_proj" % part
+        tensors[name + ".diff"], tensors[name + ".diff_b"] = f32(np.ones((4, 4))), f32(np.ones(4))
+    with tempfile.TemporaryDirectory() as folder:
+        own = "lora_unet_input_blocks_4_1_transformer_blocks_0_attn1_to_q"
+        write_plain(os.path.join(folder, "m.safetensors"), {
+            layer + "weight": f32(np.zeros((12, 4))), layer + "bias": f32(np.zeros(12)),
+            "model.diffusion_model.input_blocks.4.1.transformer_blocks.0.attn1.to_q.weight":
+                f32(np.zeros((4, 4)))})
+        write_plain(os.path.join(folder, "l.safetensors"),
+                    {**tensors, own + ".diff": f32(np.ones((4, 4)))})
+        run(folder, "lora", "merge", "m.safetensors", "l.safetensors", "-o", "o.safetensors",
+            "--blocks", "0.5" + ",1" * 11)
+        found = read_plain(os.path.join(folder, "o.safetensors"))[0]
+    return ["%s: not by 0.5" % leaf for leaf in ("weight", "bias")
+            if set(values_of(*found[layer + leaf][::2])) != {0.5}]
+
+
 def check_patterns():
     wrong, layers = [], ldm_layers()
     with tempfile.TemporaryDirectory() as folder:
@@ -355,6 +377,52 @@ def check_turned_bias():
     return wrong
 
 
+def check_named_alphas():
+    """Names of alpha_pattern are ends of the layer's own name, which PEFT puts base_model.model. before."""
+    wrong, name = [], "base_model.model.layers.0.q"
+    for pattern, alpha in (("layers.0.q", 8), ("q", 8), ("^layers.0.q", 8), ("model.layers.0.q", 1),
+                           ("^q", 1), ("base_model.model.layers.0.q", 1)):
+        with tempfile.TemporaryDirectory() as folder:
+            write_plain(os.path.join(folder, "m.safetensors"),
+                        {"layers.0.q.weight": f32(np.zeros((3, 2)))})
+            write_plain(os.path.join(folder, "adapter_model.safetensors"),
+                        {name + ".lora_A.weight": f32(np.ones((1, 2))),
+                         name + ".lora_B.weight": f32(np.ones((3, 1)))})
+            with open(os.path.join(folder, "adapter_config.json"), "w", encoding="utf-8") as file:
+                file.write('{"r": 1, "lora_alpha": 1, "alpha_pattern": {"%s": 8}}' % pattern)
+            run(folder, "lora", "merge", "m.safetensors", "adapter_model.safetensors", "-o",
+                "o.safetensors")
+            found = read_plain(os.path.join(folder, "o.safetensors"))[0]["layers.0.q.weight"]
+            if set(values_of(*found[::2])) != {alpha}:
+                wrong.append("%s: not %d" % (pattern, alpha))
+    return wrong
+
+
+def check_own_turn():
+    """Square layers of GPT-2 are turned, as PEFT turns them, whatever a configuration says."""
+    wrong, name = [], "h.0.attn.c_proj"
+    rng = np.random.default_rng(9)
+    w, up, down = (rng.standard_normal(shape) for shape in ((4, 4), (4, 2), (2, 4)))
+    by = rng.standard_normal((4, 1))
+    for other, shape, turned in (("attn.c_attn", (4, 12), True), ("attn.c_attn", (12, 4), False),
+                                 ("mlp.c_fc", (4, 16), True), ("mlp.c_fc", (16, 4), False)):
+        for tensors, change in (
+                ({"lora_A.weight": f32(down), "lora_B.weight": f32(up)}, up @ down),
+                ({"ia3_l": f32(by)}, (w.T if turned else w) * (by - 1))):
+            with tempfile.TemporaryDirectory() as folder:
+                write_plain(os.path.join(folder, "m.safetensors"), {
+                    name + ".weight": f32(w), "h.0.%s.weight" % other: f32(np.ones(shape))})
+                write_plain(os.path.join(folder, "a.safetensors"),
+                            {"base_model.model.%s.%s" % (name, end): one
+                             for end, one in tensors.items()})
+                run(folder, "lora", "merge", "m.safetensors", "a.safetensors", "-o", "o.safetensors")
+                found = read_plain(os.path.join(folder, "o.safetensors"))[0][name + ".weight"]
+            want = w + (change.T if turned else change)
+            if not np.allclose(values_of(*found[::2]), want.ravel(), rtol=1e-5, atol=1e-6):
+                wrong.append("%s %s, %s" % (other, shape, list(tensors)))
+    return wrong
+
+
 def check_told_conversions():
     """What only a configuration of PEFT tells of a module has no place under other names."""
     wrong, name = [], "base_model.model.transformer_blocks.0.attn.to_out.0"
@@ -413,10 +481,13 @@ def main():
     checks += [("the greatest value", check_full, ()), ("vectors", check_vectors,
                                                         (ldm_layers(), None)),
                ("vectors, diffusers", check_vectors, (diffusers_layers(), "lora_unet_")),
+               ("the bias of q, k, v", check_fused_bias, ()),
                ("patterns", check_patterns, ()), ("no effect", check_idle, ()),
                ("whole LoKr of PEFT", check_whole_kron, ()),
                ("turned layers of (IA)^3", check_turned_ia3, ()),
                ("biases of turned layers", check_turned_bias, ()),
+               ("layers that PEFT turns", check_own_turn, ()),
+               ("names of alphas", check_named_alphas, ()),
                ("conversions of what is told", check_told_conversions, ())]
     if gguf:
         checks += [("GGUF " + kind, check_gguf, (kind,)) for kind in ("F16", "Q8_0", "Q4_0")]

@@ -72,8 +72,28 @@ bool cli_is_one_name(const char *a, const char *b) {
 
 /* ── Step 1: new names ── */
 
-/* The folders above a path that are not there yet, the highest first. */
-static sft_code make_folders(moving *m, const char *path) {
+/* The mode of the folder that `len` bytes of `path` are, which is to be made: what others may not
+ * do in the one that its files come from they may not do in it either. That is one that moves as
+ * a whole, or any on the way back. */
+static uint32_t folder_mode(const moving *m, const char *path, size_t len, const char *from) {
+    size_t rest = strlen(path) - len, from_len = strlen(from);
+    char folder[4096];
+    os_info info;
+    bool whole = m->moves->emptied_count == 0;
+    if (from_len <= rest || from_len - rest >= sizeof folder
+        || memcmp(from + from_len - rest, path + len, rest) != 0)
+        return 0777;
+    memcpy(folder, from, from_len - rest);
+    folder[from_len - rest] = '\0';
+    for (size_t i = 0; i < m->moves->emptied_count && !whole; i++)
+        whole = strcmp(m->moves->emptied[i], folder) == 0;
+    bool found = whole && !sfti_os_info_path(folder, true, &info) && info.kind == OS_DIR;
+    return found ? (info.mode & 0777) | 0700 : 0777;
+}
+
+/* The folders above a path that are not there yet, the highest first; `from`: where what goes there
+ * is, or NULL. */
+static sft_code make_folders(moving *m, const char *path, const char *from) {
     size_t root = sfti_root_len(path), end = sfti_folder_len(path);
     char *folder = sfti_arena_copy(&m->arena, path, end);
     if (!folder) return sfti_fail_memory(m->err, end);
@@ -84,7 +104,7 @@ static sft_code make_folders(moving *m, const char *path) {
         folder[at] = '\0';
         int error = sfti_os_info_path(folder, true, &info);
         if (error == ENOENT) {
-            error = sfti_os_make_folder(folder, 0777);
+            error = sfti_os_make_folder(folder, from ? folder_mode(m, path, at, from) : 0777);
             const char **made = error ? NULL
                                       : sfti_arena_grow(&m->arena, m->made, m->made_count, 1,
                                                         &m->made_cap, sizeof *made);
@@ -211,7 +231,8 @@ static sft_code copy_file(moving *m, const cli_move *move) {
 static sft_code give_name(moving *m, size_t i) {
     const cli_move *move = &m->moves->items[i];
     os_info info;
-    sft_code code = make_folders(m, move->to);
+    bool whole = m->moves->emptied_count > 0; /* a folder, file by file */
+    sft_code code = make_folders(m, move->to, whole ? move->from : NULL);
     if (code) return code;
     int error = sfti_os_info_path(move->from, false, &info);
     if (error) return fail_os(m, move->from, error, "open");
@@ -388,7 +409,7 @@ static sft_code undo_second(moving *m, const cli_move *move, bool same) {
 
 /* The old name again. A text that was changed since moves as it is. */
 static sft_code undo_move(moving *m, const cli_move *move) {
-    sft_code code = make_folders(m, move->from);
+    sft_code code = make_folders(m, move->from, move->to);
     if (code) return code;
     if (move->edit_count > 0) {
         code = write_edited(m, move->to, move->from, move, true);
@@ -435,12 +456,15 @@ size_t cli_moves_undo(cli *c, const cli_moves *moves, size_t *left) {
         *left += moves->count;
         return 0;
     }
-    for (size_t i = moves->count; i-- > 0;) {
+    /* The model first: where it stays, so does what is its own, which another may be called like at
+     * the old place by now. */
+    for (size_t n = 0, before = *left; n < moves->count; n++) {
         err = (sft_error)SFT_ERROR_INIT;
-        back += undo_one(&m, &moves->items[i], left);
+        back += undo_one(&m, &moves->items[n ? moves->count - n : 0], left);
+        if (n == 0 && (m.stays || *left > before)) break;
     }
     cli_lock_end(&lock);
     (void)sync_folders(&m, false);
     sfti_arena_free(&m.arena);
-    return m.stays ? 0 : back; /* the last was the model */
+    return back;
 }

@@ -53,7 +53,7 @@ sft_code cli_moves_make(cli *c, cli_moves *moves, cli_move_how how, const char *
                         sft_error *err);
 /* Put back what cli_moves_make did or began, by what is there now: nothing that was changed or
  * taken since is lost; *left counts the files that could not be put back, each of which is told.
- * How many were put back; 0 if another file is at the place of the first by now. */
+ * How many were put back; none if the first cannot be. */
 size_t cli_moves_undo(cli *c, const cli_moves *moves, size_t *left);
 
 /* Plans the edits of a JSON sidecar in which a manager of models keeps where its model lies (LoRA

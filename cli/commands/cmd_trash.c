@@ -14,7 +14,8 @@ typedef struct trash_run {
     size_t found;
 } trash_run;
 
-static void tell(trash_run *run, const cli_unit *unit) {
+/* stays: what other models may need. */
+static void tell(trash_run *run, const cli_unit *unit, const char *const *stays, size_t left) {
     cli *c = run->c;
     if (cli_is_json(c)) {
         cli_object object;
@@ -23,15 +24,23 @@ static void tell(trash_run *run, const cli_unit *unit) {
         sfti_json_put_open(w, "files", '[');
         for (size_t i = 0; i < unit->count; i++) sfti_json_cstr(w, unit->items[i].path);
         sfti_json_close(w, ']');
+        sfti_json_put_open(w, "stays", '[');
+        for (size_t i = 0; i < left; i++) sfti_json_cstr(w, stays[i]);
+        sfti_json_close(w, ']');
         cli_object_end(&object);
         return;
     }
     cli_path(&c->out, unit->path, ": %smoved to the trash", c->set.dry_run ? "would be " : "");
     if (unit->count > 1)
         cli_printf(&c->out, ", with %zu file%s", unit->count - 1, unit->count == 2 ? "" : "s");
+    if (left > 0)
+        cli_printf(&c->out, "; %zu file%s that others may need stay%s", left, left == 1 ? "" : "s",
+                   left == 1 ? "s" : "");
     cli_text(&c->out, "\n");
     for (size_t i = 1; c->set.verbose && i < unit->count; i++)
         cli_fill(&c->out, "  %\n", sft_span_cstr(unit->items[i].path));
+    for (size_t i = 0; c->set.verbose && i < left; i++)
+        cli_fill(&c->out, "  %: stays\n", sft_span_cstr(stays[i]));
 }
 
 /* Whether it is a file that was named and is no model: it goes alone. One that an edit left in two
@@ -52,7 +61,8 @@ static void each_model(void *ctx, cli_model *model) {
     cli *c = run->c;
     cli_unit unit;
     sft_error err = SFT_ERROR_INIT;
-    const char *blame = model->path;
+    const char *blame = model->path, **stays = NULL;
+    size_t left = 0;
     sft_code code = SFT_OK;
     bool broken = is_broken(run, model);
     if (!broken && (!model->tree || model->err.code)) {
@@ -68,12 +78,13 @@ static void each_model(void *ctx, cli_model *model) {
         code = sfti_fail_memory(&err, 1);
     if (!code) code = cli_unit_check(&unit, &err);
     if (!code && !broken) {
-        if (!cli_unit_find_shared(c, &unit, NULL, NULL)) code = sfti_fail_memory(&err, 1);
-        cli_unit_keep_shared(&unit, cli_unit_alone(&unit));
+        stays = sfti_arena_array(&run->arena, unit.count, sizeof *stays);
+        if (!stays || !cli_unit_find_shared(c, &unit, NULL, NULL)) code = sfti_fail_memory(&err, 1);
+        else left = cli_unit_keep_shared(&unit, cli_unit_alone(&unit), stays);
     }
     if (!code && !c->set.dry_run) code = cli_trash_unit(c, &unit, &blame, &err);
     if (code) cli_fail_input(c, blame, &err);
-    else tell(run, &unit);
+    else tell(run, &unit, stays, left);
 }
 
 static void run_trash(cli *c, char **operands, size_t count) {
@@ -101,7 +112,7 @@ const cli_command cli_trash_command = {
     "trash", "MODEL...", "move models to the trash with everything that is their own",
     "A model goes to the trash of the desktop with all its shards, its index, and the sidecars and "
     "pictures that begin with its name; from there the desktop brings it back. What it shares "
-    "with other models stays. Each model goes whole or not at all. "
+    "with other models stays, and is counted (-v names it). Each model goes whole or not at all. "
     "A file that is named and is no model that can be read goes alone.\n"
     "For folders, --yes says that all models in them are meant, or those that --where keeps.",
     CLI_EXAMPLES(

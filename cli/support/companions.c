@@ -200,7 +200,8 @@ static int take_index(void *ctx, const char *name, os_kind kind) {
     sfti_json json;
     sfti_json_type type;
     os_info info;
-    if (kind == OS_DIR || !cli_ends_with(sft_span_cstr(name), ".index.json")) return 0;
+    bool is_index = sft_path_is_index(name) || cli_ends_with(sft_span_cstr(name), ".index.json");
+    if (kind == OS_DIR || !is_index) return 0;
     char *path = sfti_arena_join(&walk->arena,
                                  (sft_span){ unit->path, sfti_folder_len(unit->path) },
                                  sft_span_cstr(name));
@@ -244,10 +245,13 @@ bool cli_unit_find_index(cli *c, cli_unit *unit, sfti_arena *arena) {
     return unit->is_folder || unit->index.len > 0 || walk_indexes(&walk);
 }
 
-void cli_unit_keep_shared(cli_unit *unit, bool alone) {
-    size_t kept = 0;
-    for (size_t i = 0; i < unit->count; i++)
+size_t cli_unit_keep_shared(cli_unit *unit, bool alone, const char **stays) {
+    size_t kept = 0, left = 0;
+    for (size_t i = 0; i < unit->count; i++) {
         if (unit->items[i].is_model ? !unit->items[i].is_shared : alone)
             unit->items[kept++] = unit->items[i];
+        else if (stays) stays[left++] = unit->items[i].path;
+    }
     unit->count = kept;
+    return left;
 }

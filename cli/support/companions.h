@@ -43,7 +43,8 @@ sft_code cli_unit_check(const cli_unit *unit, sft_error *err);
  * all). False when out of memory. */
 bool cli_unit_find_shared(cli *c, cli_unit *unit, bool (*counts)(void *ctx, const char *index),
                           void *ctx);
-/* Leaves these out, and unless it is alone what lies beside it. */
-void cli_unit_keep_shared(cli_unit *unit, bool alone);
+/* Leaves these out, and unless it is alone what lies beside it. stays: gets their paths, with room
+ * for all; or NULL. How many paths that are. */
+size_t cli_unit_keep_shared(cli_unit *unit, bool alone, const char **stays);
 
 #endif

@@ -216,6 +216,14 @@ bool cli_is_pipeline(const cli_inputs *inputs, sft_span folder) {
     return listed ? listed->is_pipeline : folder_has(inputs, folder, PIPELINE_FILE);
 }
 
+bool cli_is_component(const char *path) {
+    char file[4096];
+    os_info info;
+    int folder = (int)sfti_folder_len(path);
+    int len = snprintf(file, sizeof file, "%.*s../" PIPELINE_FILE, folder, path);
+    return len > 0 && (size_t)len < sizeof file && !sfti_os_info_path(file, true, &info);
+}
+
 bool cli_is_dataset(const cli_inputs *inputs, sft_span folder) {
     bool listed = cli_was_listed(inputs, folder);
     return !listed && folder_has(inputs, folder, DATASET_FILE);

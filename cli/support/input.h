@@ -92,6 +92,8 @@ sft_code cli_not_one(size_t count, sft_error *err);
 /* Whether the folder (without a slash at its end; empty: here) is a pipeline's. Of one that is
  * remote: as it was listed; what was not is none. */
 bool cli_is_pipeline(const cli_inputs *inputs, sft_span folder);
+/* Whether a file lies in a folder of a pipeline's. */
+bool cli_is_component(const char *path);
 /* The same of a dataset, which is never remote. */
 bool cli_is_dataset(const cli_inputs *inputs, sft_span folder);
 /* Whether a remote path is taken for a folder's. */

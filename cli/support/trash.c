@@ -100,8 +100,8 @@ static int top_folder(trash *t, const char *path, uint64_t device) {
     return make_own(t->folder);
 }
 
-static sft_code find_folder(trash *t, const char *path, sft_error *err) {
-    uint64_t device = device_of(path);
+/* device: that the path itself is on, not what it leads to if it is a link. */
+static sft_code find_folder(trash *t, const char *path, uint64_t device, sft_error *err) {
     int error = home_folder(t->folder, device) ? 0 : top_folder(t, path, device);
     size_t len = strlen(t->folder);
     static const char *const parts[] = { "/files", "/info" };
@@ -215,7 +215,7 @@ sft_code cli_trash_unit(cli *c, const cli_unit *unit, const char **blame, sft_er
         if (!error) error = sfti_os_info_path(unit->items[i].path, false, &info);
         if (error) code = sfti_io_fail(err, SFT_IO_OPEN, error, "open");
         else if (!path) code = sfti_fail_memory(err, 1);
-        if (!code && i == 0) code = find_folder(&t, path, err);
+        if (!code && i == 0) code = find_folder(&t, path, info.device, err);
         items[i] = (cli_move){ .from = path, .is_folder = info.kind == OS_DIR };
         if (!code) code = take_name(&t, path, &items[i], err);
     }

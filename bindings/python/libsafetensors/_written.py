@@ -349,11 +349,13 @@ class Thumbnail:
 
 @dataclass(frozen=True)
 class Trashed:
-    """Result of trash() for one model: the files that are its own."""
+    """Result of trash() for one model: the files that are its own, and those that stay, as other models
+    may need them."""
 
     path: str
     dry_run: bool
     files: tuple[str, ...]
+    stays: tuple[str, ...]
 
 
 def made(kind: Callable[..., _T], facts: Mapping[str, Any], **parts: object) -> _T:

@@ -82,6 +82,7 @@ static bool look_at(cli *c, const dup_path *from, sfti_arena *arena, dup_one *on
              && !(import && cli_ends_with(sft_span_cstr(path), ".gguf"));
     part |= cli_ends_with(sft_span_cstr(path), ".index.json")
          || (import && import->files(told.import, NULL) > 0);
+    part |= c->set.remove && cli_is_component(path); /* without it the pipeline is none */
     fine = fine && cli_unit_find_index(c, &one->unit, arena);
     one->usable = fine && one->info.kind == OS_FILE && one->unit.index.len == 0 && !part;
     cli_told_close(&told);
@@ -240,7 +241,7 @@ static sft_code remove_one(dup_end_run *run, sft_error *err) {
         code = merge_companions(run, &rest, err);
     } else {
         rest = run->goes->unit;
-        cli_unit_keep_shared(&rest, false);
+        (void)cli_unit_keep_shared(&rest, false, NULL);
     }
     if (!code && !run->c->set.erase) return cli_trash_unit(run->c, &rest, &run->blame, err);
     if (code) return code;

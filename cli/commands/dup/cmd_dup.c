@@ -1,11 +1,13 @@
 /* dup: find duplicate models. Sizes, shapes and samples are compared first;
  * only what is alike in all of these is hashed. Tests: tests/cli/dup. */
+#include "base/checked.h"
 #include "base/endian.h"
 #include "base/foreign.h"
 #include "base/order.h"
 #include "commands/commands.h"
 #include "commands/dup/dup.h"
 #include "os/io.h"
+#include "os/path.h"
 #include "support/hash.h"
 #include "support/models.h"
 #include "support/print.h"
@@ -133,6 +135,21 @@ static void put_size(sft_hasher *hasher, const void *what, sft_error *err) {
     put_number(hasher, *(const uint64_t *)what);
 }
 
+/* Bytes of the files that were opened beside a model's own: shards, parts, external data. */
+static uint64_t bytes_beside(dup_run *run, const char *path, const sft_import *import,
+                             size_t count) {
+    sft_span *names = sfti_arena_array(&run->arena, count, sizeof *names);
+    uint64_t sum = 0;
+    os_info info;
+    if (names) (void)((const sfti_foreign *)(const void *)import)->files(import, names);
+    for (size_t i = 0; names && i < count; i++) {
+        char *file = sfti_arena_join(&run->arena, (sft_span){ path, sfti_folder_len(path) },
+                                     names[i]);
+        if (file && !sfti_os_info_path(file, true, &info)) sfti_total_add(&sum, info.size);
+    }
+    return sum;
+}
+
 /* False if it can't be read. */
 static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
     sft_set_options options = cli_set_options(run->c);
@@ -157,8 +174,10 @@ static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
         const sfti_foreign *foreign = code ? NULL : (const void *)import;
         err = (sft_error)SFT_ERROR_INIT;
         model->bytes = info.size;
-        if (!foreign || foreign->files(import, NULL) == 0) /* else the others may differ */
+        size_t beside = foreign ? foreign->files(import, NULL) : 0;
+        if (beside == 0) /* else the others may differ */
             make_key(run, model, DUP_FILE, put_size, &info.size, &err);
+        else model->bytes += bytes_beside(run, input->path, import, beside);
     }
     if (!code && !err.code) { /* of what an import would become */
         size_t bytes = (sft_set_tensor_count(set) + 1) * sizeof(uint32_t);

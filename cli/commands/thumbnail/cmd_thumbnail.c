@@ -30,8 +30,8 @@ static sft_span kind_of(const sft_node *root) {
     return kind.len && !cli_is(kind, "unknown") ? cli_kind_words(kind) : (sft_span){ "", 0 };
 }
 
-/* The first of the model's pictures that can be decoded; *source NULL: there is none, and *why the
- * last one is not taken. */
+/* The first of the model's pictures that can be decoded, but for thumbnails of this command;
+ * *source NULL: there is none, and *why the last one is not taken. */
 static sft_code find_picture(cli *c, const cli_model *model, uint32_t size, thumb_image *image,
                              sft_span *source, const char **why) {
     *source = (sft_span){ NULL, 0 };
@@ -51,6 +51,11 @@ static sft_code find_picture(cli *c, const cli_model *model, uint32_t size, thum
             if (!error) code = cli_read_beside(c, fd, THUMB_BYTES_MOST, &bytes, NULL);
             if (!error) (void)sfti_os_close(fd);
             picture = (sft_span){ bytes.data, bytes.len };
+        }
+        bool ours = !error && !code && picture.len && thumb_is_ours(picture);
+        if (ours) {
+            sft_buffer_free(&bytes);
+            continue;
         }
         if (error || code || !picture.len) *why = code == SFT_FILE_TOO_LARGE ? "it is too large"
                                                                              : "it cannot be read";
@@ -187,11 +192,12 @@ static void run_thumbnail(cli *c, char **operands, size_t count) {
 const cli_command cli_thumbnail_command = {
     "thumbnail", "IN OUT", "a picture of a model, for file managers",
     "Writes a PNG whose longer side has at most --size pixels: of the first picture of the model "
-    "that can be decoded (one in its metadata, or one beside it that has its name), with its kind "
-    "in a corner; else a card with its name, its base model and its kind. Pictures are decoded by "
-    "gdk-pixbuf, if the system has it (--version tells), and not at all if they have more than "
-    "64 MiB or 40 million pixels. File managers call this by the .thumbnailer file that is "
-    "installed; those that lock thumbnailers up see no files beside the model.",
+    "that can be decoded (one in its metadata, or one beside it that has its name, but none that "
+    "this command wrote), with its kind in a corner; else a card with its name, its base model and "
+    "its kind. Pictures are decoded by gdk-pixbuf, if the system has it (--version tells), and not "
+    "at all if they have more than 64 MiB or 40 million pixels. File managers call this by the "
+    ".thumbnailer file that is installed; those that lock thumbnailers up see no files beside the "
+    "model.",
     CLI_EXAMPLES(
         { "safetensors thumbnail -s 512 neon.safetensors neon.png", "its own picture, or a card" }),
     { CLI_OPTIONS(

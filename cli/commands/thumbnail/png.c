@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+static const char says[] = "Software\0safetensors thumbnail"; /* a tEXt chunk, the last but one */
+#define SAYS_LEN (sizeof says - 1)
+
 typedef int (*compress_fn)(uint8_t *to, unsigned long *len, const uint8_t *from,
                            unsigned long from_len, int level);
 
@@ -82,8 +85,14 @@ sft_code thumb_png(const thumb_image *image, const sft_allocator *alloc, sft_buf
     fine = fine && sfti_buffer_put(out, "\x89PNG\r\n\x1a\n", 8)
         && put_chunk(out, &table, "IHDR", head, sizeof head)
         && put_chunk(out, &table, "IDAT", packed, (size_t)len)
+        && put_chunk(out, &table, "tEXt", (const uint8_t *)says, SAYS_LEN)
         && put_chunk(out, &table, "IEND", head, 0);
     if (plain) sfti_release(alloc, plain, rows);
     if (packed) sfti_release(alloc, packed, room);
     return fine ? SFT_OK : sfti_fail_memory(err, room);
+}
+
+bool thumb_is_ours(sft_span picture) {
+    size_t end = SAYS_LEN + 4 + 12; /* its sum, IEND */
+    return picture.len > end && memcmp(picture.data + picture.len - end, says, SAYS_LEN) == 0;
 }

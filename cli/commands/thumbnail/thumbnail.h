@@ -31,6 +31,8 @@ void thumb_badge(thumb_image *image, sft_span kind);
 
 sft_code thumb_png(const thumb_image *image, const sft_allocator *alloc, sft_buffer *out,
                    sft_error *err);
+/* Whether thumb_png has written it. */
+bool thumb_is_ours(sft_span picture);
 
 /* A picture whose longer side is at most `size`; NULL, or why there is none. What out has is freed
  * by thumb_image_free. */

@@ -24,6 +24,7 @@ typedef struct overwrite {
     const sfti_new_head *head;
     sfti_journal_file journal; /* open for the patches' bytes, if there are any */
     bool may_undo; /* the old bytes can be restored */
+    bool torn;     /* they could not: the journal stays */
     uint64_t inserted; /* bytes before them, which are then taken out again */
 } overwrite;
 
@@ -53,7 +54,7 @@ static bool is_untouched(const overwrite *p) {
 }
 
 /* After a failure: the journal is removed only once the disk has the old bytes again. */
-static void place_undo(const overwrite *p, sft_error *err) {
+static void place_undo(overwrite *p, sft_error *err) {
     int fd = p->target->fd;
     bool old = false;
     if (p->may_undo && p->inserted == 0)
@@ -66,6 +67,7 @@ static void place_undo(const overwrite *p, sft_error *err) {
         if (p->edit->options.keep_mtime) (void)sfti_os_set_mtime(fd, p->edit->info.mtime_ns);
         (void)sfti_journal_remove(p->edit->path);
     } else {
+        p->torn = true;
         sfti_hint(err, SFT_HINT_RECOVER);
     }
 }
@@ -153,5 +155,8 @@ sft_code sfti_edit_journalled(sft_edit *edit, const sfti_target *target,
         }
     }
     if (edit->patch_count > 0) sfti_journal_close(&p.journal);
+    /* What has its old bytes again has its old mode again. */
+    if (code && !p.torn && mode != (edit->info.mode & 0777))
+        (void)sfti_os_set_mode(target->fd, edit->info.mode);
     return code;
 }

@@ -496,6 +496,7 @@ static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error 
         sft_set_close(set); /* the edit opens the file, too */
         return rename_file(c, path, r, err);
     }
+    if (!code && c->set.output && c->set.dry_run) code = cli_check_folder(c->set.output, err);
     if (!code) code = new_names(r, set, NULL, err);
     if (!code) code = rename_set(c, path, set, r->names, r->count, err);
     sft_set_close(set);

@@ -6,6 +6,7 @@
 #include "base/sink.h"
 #include "base/utf8.h"
 #include "os/io.h"
+#include "support/hints.h"
 #include "support/words.h"
 
 #include <errno.h>
@@ -225,4 +226,21 @@ void cli_lock_end(const cli_lock *lock) {
     if (lock->fd < 0) return;
     if (*lock->path) (void)sfti_os_unlink(lock->path);
     (void)sfti_os_close(lock->fd);
+}
+
+/* ── Folders ── */
+
+static int any_entry(void *ctx, const char *name, os_kind kind) {
+    (void)name, (void)kind;
+    *(bool *)ctx = true;
+    return 1;
+}
+
+sft_code cli_check_folder(const char *path, sft_error *err) {
+    bool taken = false;
+    int error = sfti_os_list(path, any_entry, &taken);
+    if (!taken && error != ENOTDIR) return SFT_OK;
+    return cli_fail_hint(err, SFT_EXISTS, SFT_HINT_NEW_FOLDER,
+                         "expected a new or empty folder, found %s",
+                         taken ? "files in it" : "a file");
 }

@@ -41,4 +41,7 @@ typedef struct cli_lock {
 sft_code cli_lock_beside(const char *path, cli_lock *lock, sft_error *err);
 void cli_lock_end(const cli_lock *lock); /* in any case */
 
+/* Whether nothing is there, or an empty folder: what a dry run asks, too. */
+sft_code cli_check_folder(const char *path, sft_error *err);
+
 #endif

@@ -216,22 +216,11 @@ void cli_fresh_settle(cli_fresh *fresh, sft_code code) {
 
 /* ── A new folder ── */
 
-static int any_entry(void *ctx, const char *name, os_kind kind) {
-    (void)name, (void)kind;
-    *(bool *)ctx = true;
-    return 1;
-}
-
 sft_code cli_make_folder(const char *path, bool *made, sft_error *err) {
-    bool taken = false;
     int error = sfti_os_make_folder(path, 0777);
     *made = error == 0;
-    if (error == EEXIST) error = sfti_os_list(path, any_entry, &taken) == 1 || taken ? EEXIST : 0;
-    if (!error) return SFT_OK;
-    if (error == EEXIST)
-        return cli_fail_hint(err, SFT_EXISTS, SFT_HINT_NEW_FOLDER,
-                             "expected a new or empty folder, found files in it");
-    return sfti_io_fail(err, SFT_IO_OPEN, error, "create the folder");
+    if (error == EEXIST) return cli_check_folder(path, err);
+    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "create the folder") : SFT_OK;
 }
 
 sft_code cli_settle_folder(const cli *c, const char *path, bool made, sft_error *err) {

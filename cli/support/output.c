@@ -520,6 +520,7 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
     o.options.plan = &o.plan;
     sft_code code = cli_parts_drop_digests(c, parts, shards == 1, err);
     bool writes = !c->set.dry_run;
+    if (!code && !writes) code = cli_check_folder(c->set.output, err);
     if (!code && writes && parts->set_count == 1) code = take_index_metadata(&o, err);
     if (!code && writes && c->set.keep_mtime) code = take_mtimes(&o, err);
     if (!code && writes) {

@@ -3,6 +3,7 @@
 #include "commands/convert/convert.h"
 #include "convert/dropped.h"
 #include "safetensors_convert.h"
+#include "support/files.h"
 #include "support/fresh.h"
 #include "support/hash.h"
 #include "support/hints.h"
@@ -278,6 +279,10 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
     run->parts.path = run->input;
     code = plan_and_warn(run, err);
     if (code || is_unchanged(run)) return code;
+    if (folder && c->set.dry_run && (code = cli_check_folder(output, err)) != SFT_OK) {
+        run->parts.path = output;
+        return code;
+    }
     c->dropped = sfti_conversion_dropped(run->conversion);
     if (!c->set.dry_run) {
         cli_progress progress;

@@ -1,6 +1,7 @@
 /* convert: models in other formats, into safetensors without casts; and what results say, also of
  * values that casts to fewer bits have lost. */
 #include "commands/convert/convert.h"
+#include "support/files.h"
 
 #include <inttypes.h>
 
@@ -99,6 +100,8 @@ sft_code convert_import(convert_run *run, sft_error *err) {
                                 sft_import_metadata(c->import),
                                 sft_import_metadata_count(c->import), &options, &job, err);
         cli_progress_end(&progress);
+    } else if (!code) {
+        code = cli_check_folder(c->set.output, err);
     }
     if (cli_output_failed(code)) p->path = c->set.output;
     cli_written written = { .input = run->input, .dtype = SFT_DTYPE_COUNT,

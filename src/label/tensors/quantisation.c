@@ -113,16 +113,20 @@ static uint32_t bits_awq(const sfti_quant *quant, const sft_tensor *packed) {
     return bits_of(packed, packed->shape[1], scales->shape[1]);
 }
 
-/* Columns of MLX that share a scale: as the final norm tells them, which has the hidden size, or
- * the usual ones. */
+/* Columns of MLX that share a scale, as the final norm tells them, which has the hidden size; or 0. */
 static uint64_t group_mlx(const sfti_view *view) {
     const sft_tensor *embed = sfti_view_find(view, "model.embed_tokens.weight");
     const sft_tensor *norm = sfti_view_find(view, "model.norm.weight");
     const sft_tensor *scales = embed ? layer_tensor(view->info, embed, "scales") : NULL;
     if (!norm || norm->rank != 1 || !scales || scales->rank != 2 || scales->shape[1] == 0
         || embed->dtype != SFT_U32 || norm->shape[0] % scales->shape[1] != 0)
-        return 64;
+        return 0;
     return norm->shape[0] / scales->shape[1];
+}
+
+static bool scales_are_bytes(const sfti_quant *quant, const sft_tensor *packed) {
+    const sft_tensor *scales = layer_tensor(quant->info, packed, "scales");
+    return scales && scales->dtype == SFT_U8;
 }
 
 /* By the group that all layers of the model have; scales that are bytes go with floats, of 8 bits
@@ -206,6 +210,8 @@ static void quant_found(sfti_quant *quant, const sfti_record_row *row, const sft
     }
     bool is_named = true;
     quant->group = group_mlx(view);
+    bool is_usual = quant->group == 0; /* words in groups of 64 and of 32 may look alike */
+    if (is_usual) quant->group = 64;
     for (size_t i = 0; packed && i < SFTI_COUNT(quant_bits); i++)
         if (strcmp(quant->id, quant_bits[i].method) == 0) {
             quant->by = &quant_bits[i];
@@ -213,10 +219,13 @@ static void quant_found(sfti_quant *quant, const sfti_record_row *row, const sft
             is_named = quant->by->is_named;
         }
     if (!is_named) quant->group = group_packed(quant, packed);
-    quant->guessed = quant->bits == 0;
+    quant->guessed = quant->bits == 0
+                  || (is_usual && quant->by && quant->by->bits == bits_mlx
+                      && !scales_are_bytes(quant, packed));
     quant->floats = !is_named && packed && packed->dtype == SFT_U8;
-    if (quant->guessed) quant->bits = 4;
+    if (quant->bits == 0) quant->bits = 4;
     if (!is_named) return;
+    quant->id_guessed = quant->guessed;
     sft_span text = sfti_info_text(view->info, "%s-%ubit", quant->id, quant->bits);
     quant->id = text.len ? text.data : NULL;
 }

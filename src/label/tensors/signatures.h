@@ -146,6 +146,7 @@ typedef struct sfti_quant {
     uint64_t group;      /* private: of columns */
     uint32_t bits;       /* of the first packed weight, 0 if there are none */
     bool guessed;        /* the bits */
+    bool id_guessed;     /* they are part of the id */
     bool floats;         /* packed weights are, in bytes */
     sfti_suffixes suffixes;      /* private */
 } sfti_quant;

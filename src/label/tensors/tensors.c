@@ -303,7 +303,7 @@ void sfti_info_tensors(sft_info *info) {
         if (sums->rows[i].tensors > 0) sfti_sum_all(&sums->all, &sums->rows[i]);
     info->parameters = sums->all.parameters;
     info->precision = sfti_precision(info, &sums->all, &quant);
-    sfti_add_tensor_fact(info, SFT_FACT_QUANTIZATION, quant.id, 100);
+    sfti_add_tensor_fact(info, SFT_FACT_QUANTIZATION, quant.id, quant.id_guessed ? 60 : 100);
     /* Controls, IP-Adapters and the like. */
     if (sfti_match_table(&view, "", SFTI_SPECIAL, &matched, &at)) {
         add_matched(info, matched.kind, &matched);

@@ -113,7 +113,8 @@ static uint32_t bits_awq(const sfti_quant *quant, const sft_tensor *packed) {
     return bits_of(packed, packed->shape[1], scales->shape[1]);
 }
 
-/* Columns of MLX that share a scale, as the final norm tells them, which has the hidden size; or 0. */
+/* Columns of MLX that share a scale, as the final norm tells them, which has the hidden size; or
+ * 0. */
 static uint64_t group_mlx(const sfti_view *view) {
     const sft_tensor *embed = sfti_view_find(view, "model.embed_tokens.weight");
     const sft_tensor *norm = sfti_view_find(view, "model.norm.weight");

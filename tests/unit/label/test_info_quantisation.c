@@ -115,9 +115,9 @@ static void quantisation_and_true_parameters(void **state) {
         { "a.weight:U32[64,16] a.scales:U8[64,0] a.biases[64,2]", "mlx-4bit", 8192 },
         { "a.weight:U32[64,8] a.scales[64] a.biases[64]", "mlx-4bit@60", 4096 },
         { "model.embed_tokens.weight:U32[10,16] model.embed_tokens.scales[10,1] "
-          "model.embed_tokens.biases[10,1] model.norm.weight[8,8]", "mlx-8bit", 704 },
+          "model.embed_tokens.biases[10,1] model.norm.weight[8,8]", "mlx-8bit@60", 704 },
         { "model.embed_tokens.weight:U32[10,16] model.embed_tokens.scales[10,3] "
-          "model.embed_tokens.biases[10,3] model.norm.weight[64]", "mlx-2bit", 2624 },
+          "model.embed_tokens.biases[10,3] model.norm.weight[64]", "mlx-2bit@60", 2624 },
         { "a.weight_packed:I32[64,8] a.weight_scale:BF16[64] a.weight_shape:I64[2]",
           "compressed-tensors", 4096 },
         { "a.weight_packed:I32[512] a.weight_scale:BF16[64,1] a.weight_shape:I64[2]",

@@ -433,7 +433,8 @@ static void order_civitai(sft_info *info) {
 
 /* ── All ── */
 
-/* "fp4" of a declared format, "int8" of "compressed-tensors-w8a16"; NULL: nothing tells. */
+/* "fp4" of a declared format, "int8" of "compressed-tensors-w8a16", "int4" of "mlx-4bit" that is no
+ * guess; NULL: nothing tells. */
 static const char *declared_precision(sft_info *info) {
     const sfti_fact *best = info->facts[SFT_FACT_QUANTIZATION];
     if (!best) return NULL;
@@ -442,7 +443,10 @@ static const char *declared_precision(sft_info *info) {
     if (told) return told;
     bool digit = name.len > whole.len + 1 && memcmp(name.data, whole.data, whole.len) == 0
               && name.data[whole.len + 1] == 'a';
-    return digit ? sfti_info_text(info, "int%c", name.data[whole.len]).data : NULL;
+    if (digit) return sfti_info_text(info, "int%c", name.data[whole.len]).data;
+    bool bits = name.len > 5 && sfti_ends(name, "bit") && name.data[name.len - 5] == '-'
+             && best->trust > 60;
+    return bits ? sfti_info_text(info, "int%c", name.data[name.len - 4]).data : NULL;
 }
 
 void sfti_info_resolve(sft_info *info) {

@@ -14,8 +14,7 @@ pytest run. It gets:
   SFT_LIMIT    the suite's limit in seconds, of which limits inside the suite are shares
   TMPDIR       a folder of its own, removed with all that a killed suite or another's library left
 and runs in the repository's root. A suite that reaches its limit is killed and has failed.
-Suites of the environments with third-party packages run in sequence, in parallel to the others;
-so do, in a third lane, those of Spark and of the browser and the part under ASan.
+Suites of the environments with third-party packages run in sequence, in parallel to the others.
 """
 import argparse
 import glob
@@ -76,12 +75,12 @@ SHORT, LONG = ["-m", "not long"], ["-m", "long"]
 
 # The longest of `make check`, which begin: what is short then fills both lanes to the same end.
 LONGEST = ("cli", "unit", "info", "stats", "import")
-# Suites run in three lanes, for much of their time is waiting: for networks, for the processes
-# that they start. The second and the third have what needs the environments of these programs,
-# in their order, and convert, import-hostile and schema, for all to end at about the same time.
-SECOND = {"tools/venv.sh", VENV, "tools/engines_env.sh", ENGINES, "convert", "import-hostile",
-          "schema"}
-THIRD = {"tools/spark_env.sh", SPARK, "tools/browser_env.sh", BROWSER, "mutate", "asan", "zig"}
+# Suites of these programs run in parallel to the others: they wait for networks and for the
+# processes that they start. A third lane was tried: on two processors it took longer.
+PARALLEL = {"tools/venv.sh", VENV, "tools/spark_env.sh", SPARK, "tools/engines_env.sh", ENGINES,
+            "tools/browser_env.sh", BROWSER}
+# So do these, for the two to end at the same time.
+SECOND = {"convert", "import-hostile", "mutate", "schema", "zig"}
 SAYING = threading.Lock()
 RUNNING = set()
 
@@ -437,15 +436,14 @@ def main():
     begin = time.monotonic()
     results = []
     if args.no_build or build(args.target, env, logs):
-        each = [[], [], []]
-        for row in chosen:
-            names = {row[0], row[3][0]}
-            each[2 if names & THIRD else 1 if names & SECOND else 0].append(row)
-        if args.target == "check":  # none waits for another: each of two takes the next
-            each = [iter(sorted(chosen, key=lambda row: LONGEST.index(row[0])
+        both = [[row for row in chosen
+                 if (row[3][0] in PARALLEL or row[0] in SECOND) is parallel]
+                for parallel in (False, True)]
+        if args.target == "check":  # none waits for another: each lane takes the next
+            both = [iter(sorted(chosen, key=lambda row: LONGEST.index(row[0])
                                 if row[0] in LONGEST else len(LONGEST)))] * 2
         lanes = [threading.Thread(target=lane, daemon=True,
-                                  args=(rows, env, logs, args.verbose, results)) for rows in each]
+                                  args=(rows, env, logs, args.verbose, results)) for rows in both]
         try:
             for one in lanes:
                 one.start()

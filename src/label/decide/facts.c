@@ -444,9 +444,11 @@ static const char *declared_precision(sft_info *info) {
     bool digit = name.len > whole.len + 1 && memcmp(name.data, whole.data, whole.len) == 0
               && name.data[whole.len + 1] == 'a';
     if (digit) return sfti_info_text(info, "int%c", name.data[whole.len]).data;
-    bool bits = name.len > 5 && sfti_ends(name, "bit") && name.data[name.len - 5] == '-'
-             && best->trust > 60;
-    return bits ? sfti_info_text(info, "int%c", name.data[name.len - 4]).data : NULL;
+    if (name.len < 5) return NULL;
+    const char *last = name.data + name.len - 5; /* "-4bit" */
+    bool bits = best->trust > 60 && last[0] == '-' && last[1] >= '1' && last[1] <= '8'
+             && last[2] == 'b';
+    return bits ? sfti_info_text(info, "int%c", last[1]).data : NULL;
 }
 
 void sfti_info_resolve(sft_info *info) {

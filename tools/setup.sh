@@ -62,7 +62,7 @@ export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 apt() {
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 \
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 \
         -o Acquire::Retries=3 -y --no-install-recommends "$@" >"$log" 2>&1
 }
 # Lists that are already here may do; a stale or absent one is renewed once.

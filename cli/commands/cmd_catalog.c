@@ -65,7 +65,8 @@ static sft_code add_to_page(catalog_command *run, const cli_model *model) {
     return code;
 }
 
-/* Whether a model was delivered before: one that is named, in a folder that is given too. */
+/* Whether a model was delivered before (one that is named, in a folder that is given too), or
+ * run->code says why that is not known. */
 static bool is_listed(catalog_command *run, const cli_model *model) {
     sfti_arena arena = { .alloc = run->run.c->alloc };
     sft_span path;
@@ -75,7 +76,7 @@ static bool is_listed(catalog_command *run, const cli_model *model) {
         code = sfti_fail_memory(&run->err, path.len);
     sfti_arena_free(&arena);
     run->code = code;
-    return !code && number != DICT_NONE && run->paths.entries[number].uses > 1;
+    return code || (number != DICT_NONE && run->paths.entries[number].uses > 1);
 }
 
 /* A folder without models has no row; anything else that cannot be read has one that says why. */
@@ -83,7 +84,7 @@ static void add_model(void *ctx, cli_model *model) {
     catalog_command *run = ctx;
     cli *c = run->run.c;
     cli_progress_count(&run->progress, ++run->seen, run->models);
-    if (run->code || is_listed(run, model) || run->code) return;
+    if (run->code || is_listed(run, model)) return;
     bool whole = cli_compute_has_tree(&run->compute, model);
     if (model->input->kind == CLI_EMPTY && !model->is_dataset && !model->input->err) {
         run->empty++;

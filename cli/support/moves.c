@@ -75,16 +75,13 @@ bool cli_is_one_name(const char *a, const char *b) {
 /* The mode of the folder that `len` bytes of `path` are, which is to be made: what others may not
  * do in the one that its files come from they may not do in it either. That is one that moves as
  * a whole, or any on the way back. */
-static uint32_t folder_mode(const moving *m, const char *path, size_t len, const char *from) {
+static uint32_t folder_mode(moving *m, const char *path, size_t len, const char *from) {
     size_t rest = strlen(path) - len, from_len = strlen(from);
-    char folder[4096];
     os_info info;
     bool whole = m->moves->emptied_count == 0;
-    if (from_len <= rest || from_len - rest >= sizeof folder
-        || memcmp(from + from_len - rest, path + len, rest) != 0)
-        return 0777;
-    memcpy(folder, from, from_len - rest);
-    folder[from_len - rest] = '\0';
+    if (from_len <= rest || memcmp(from + from_len - rest, path + len, rest) != 0) return 0777;
+    const char *folder = sfti_arena_copy(&m->arena, from, from_len - rest);
+    if (!folder) return 0700;
     for (size_t i = 0; i < m->moves->emptied_count && !whole; i++)
         whole = strcmp(m->moves->emptied[i], folder) == 0;
     bool found = whole && !sfti_os_info_path(folder, true, &info) && info.kind == OS_DIR;

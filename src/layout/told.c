@@ -13,9 +13,8 @@
 #define TOLD_MOST (1u << 20)
 #define TOLD_VALUE 60
 
-/* The value of a member of the object at the top, as it is spelled; empty: none, or null. With a
- * word: whether it is that. */
-static sft_span member_of(sft_span text, const char *name, const char *word, bool *is_word) {
+/* The value of a member of the object at the top, as it is spelled; empty: none, or null. */
+static sft_span member_of(sft_span text, const char *name) {
     sft_span value = { "", 0 };
     sfti_json json;
     sfti_json_begin(&json, text.data, text.len);
@@ -24,12 +23,10 @@ static sft_span member_of(sft_span text, const char *name, const char *word, boo
         bool is = sfti_json_is(&json, name);
         sfti_json_type type = sfti_json_next(&json);
         size_t start = json.start;
-        bool same = is && word && type == SFTI_JSON_STRING && sfti_json_is(&json, word);
         if (type == SFTI_JSON_OBJECT || type == SFTI_JSON_ARRAY) sfti_json_skip(&json);
         if (json.type == SFTI_JSON_ERROR) break;
-        if (!is || type == SFTI_JSON_NULL) continue;
-        value = (sft_span){ json.begin + start, (size_t)(json.at - json.begin) - start };
-        if (word) *is_word = same;
+        if (is && type != SFTI_JSON_NULL)
+            value = (sft_span){ json.begin + start, (size_t)(json.at - json.begin) - start };
     }
     return value;
 }
@@ -89,7 +86,7 @@ static sft_code tell_factors(sft_layout_conversion *run, const sfti_layout_group
     sft_span text;
     sft_code code = told_text(run, folder, "config.json", &text, err);
     for (size_t i = 0; !code && i < SFTI_COUNT(keys); i++) {
-        sft_span value = member_of(text, keys[i], NULL, NULL);
+        sft_span value = member_of(text, keys[i]);
         if (value.len > 0 && !is_taken_for(run, one, keys[i], value))
             code = note_lost(run, one, "config.json", keys[i], value, err);
     }
@@ -122,9 +119,11 @@ static sft_code tell_prediction(sft_layout_conversion *run, const sfti_layout_gr
     if (code) return code;
     sft_span rest = run->model ? run->model->markers : (sft_span){ "", 0 };
     bool marks = sfti_layout_next(&rest, &v_marker) && sfti_layout_next(&rest, &zero_marker);
-    bool v = false;
-    (void)member_of(text, "prediction_type", "v_prediction", &v);
-    bool zero = sfti_is(member_of(text, "rescale_betas_zero_snr", NULL, NULL), "true");
+    sft_span predicts = member_of(text, "prediction_type");
+    sfti_json json;
+    sfti_json_begin(&json, predicts.data, predicts.len);
+    bool v = sfti_json_next(&json) == SFTI_JSON_STRING && sfti_json_is(&json, "v_prediction");
+    bool zero = sfti_is(member_of(text, "rescale_betas_zero_snr"), "true");
     if (v && marks) code = add_marker(run, v_marker, err);
     else if (v)
         code = note_lost(run, one, "the scheduler", "prediction_type",

@@ -338,8 +338,6 @@ static void find_range_conflict(sft_info *info, const char *field, const sfti_bo
 
 /* ── Alpha that no tensor holds ── */
 
-/* PEFT writes it into its configuration; what other trainers tell of it is no part of how
- * a file without alpha tensors is used. */
 static bool is_of_components(const sfti_fact *fact) {
     return sfti_starts_with(fact->source, "header:lora_adapter_metadata");
 }
@@ -359,6 +357,8 @@ static int fits_mode(const sft_info *info, const sfti_fact *alpha) {
     return fits;
 }
 
+/* PEFT writes it into its configuration; what other trainers tell of it is no part of how
+ * a file without alpha tensors is used. */
 static void take_alpha(sft_info *info) {
     sfti_adapter *adapter = &info->adapter;
     sfti_bounds told = { .known = false };

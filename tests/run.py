@@ -41,7 +41,7 @@ QEMU = "qemu-s390x -L /usr/s390x-linux-gnu"
 # target: (preset, build folder, targets to build, environment)
 TARGETS = {
     "check": ("release", "build", "all tests examples", {}),
-    "test": ("release", "build", "all tests examples fuzzers benches", {"FAULTS_EVERY": "30"}),
+    "test": ("release", "build", "all tests examples fuzzers benches", {"FAULTS_EVERY": "60"}),
     "asan": ("asan", "build/asan", "all tests examples fuzzers", dict(ASAN, FAULTS_EVERY="8")),
     # the part in `test`
     "asan-short": ("asan", "build/asan", "safetensors_command short_tests",

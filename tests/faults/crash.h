@@ -33,7 +33,8 @@ typedef struct crash_count {
     char first[256]; /* what was wrong first */
 } crash_count;
 
-/* At most `most` disks a moment: all subsets where there are so few, else some at random. */
+/* At most `most` disks a moment: all subsets where there are so few, else some at random. A
+ * quarter of them where FAULTS_EVERY (faults.h) is 30 or more. */
 crash_count crash_play(const crash_scene *scene, crash_without without, size_t most);
 
 /* Plays all scenes and prints what came of them: how many disks were left that differ, 0 if

@@ -169,6 +169,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.long
 def test_torch_distributed_run(tmp_path, model):
     torch = pytest.importorskip("torch")
     if not torch.distributed.is_available():

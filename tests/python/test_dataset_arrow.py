@@ -390,6 +390,7 @@ def sparse(path, header, size):
     return 8 + len(raw) + size
 
 
+@pytest.mark.long
 def test_text_of_over_2_gib(tmp_path):
     """One row of it is refused as string, and is right as large_string."""
     size = 2 ** 31

@@ -15,7 +15,10 @@ SAYS = {"first.py": ["weight: F32 [3, 4], 48 bytes", "[[ 7.  6.  5.  4.]\n [11. 
                      "the same as without a stop: True"]}
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+# The processes of train.py's loaders each import torch.
+@pytest.mark.parametrize("path", [
+    pytest.param(path, id=path.name, marks=[pytest.mark.long] if path.name == "train.py" else [])
+    for path in EXAMPLES])
 def test_example(path, tmp_path):
     if "\nimport torch\n" in path.read_text(encoding="utf-8"):
         pytest.importorskip("torch")

@@ -155,6 +155,8 @@ def test_a_failed_open_lets_go():
 
 def test_collecting_at_every_step(path):
     old = gc.get_threshold()
+    gc.collect()
+    gc.freeze()  # what was there before is not walked at every step
     gc.set_threshold(1)
     try:
         for way in ("auto", "read", "bytes", "lent", "bytearray", "fileobj", "read_at"):
@@ -169,6 +171,7 @@ def test_collecting_at_every_step(path):
             gc.collect()
     finally:
         gc.set_threshold(*old)
+        gc.unfreeze()
 
 
 def use_all(path, data):

@@ -121,6 +121,7 @@ print(calls)
 """
 
 
+@pytest.mark.long
 def test_names_that_are_replaced_are_called(tmp_path):
     told = [subprocess.run([sys.executable, "-c", PATCHED, str(tmp_path / "a"), whose], text=True,
                            capture_output=True) for whose in ("ours", "official")]

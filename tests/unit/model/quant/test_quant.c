@@ -322,8 +322,10 @@ static size_t mutate(const char *text, char *out, size_t most) {
 /* Of an F8_E4M3 with one factor nothing but its product is right. */
 static void is_right_or_refuses(void **unused) {
     static const char text[] = "{\"format\":\"float8_e4m3fn\",\"full_precision_matrix_mult\":true}";
-    const char *target = getenv("SFT_TARGET");
-    unsigned count = target && strcmp(target, "check") == 0 ? 10000 : 100000;
+    const char *target = getenv("SFT_TARGET"), *every = getenv("FAULTS_EVERY");
+    bool short_of_time = (target && strcmp(target, "check") == 0) ||
+                         (every && strtoul(every, NULL, 10) >= 30); /* part of `make test` */
+    unsigned count = short_of_time ? 10000 : 100000;
     unsigned accepted = 0, refused = 0;
     (void)unused;
     for (unsigned n = 0; n < count; n++) {

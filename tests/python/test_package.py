@@ -347,6 +347,8 @@ with st.open("f") as given:
 """
 
 
+# mypy and its stubtest take a minute, pyright four seconds.
+EACH_CHECKER = [pytest.param("mypy", marks=pytest.mark.long), "pyright"]
 CHECKERS = {"mypy": ("mypy", "--strict", "--follow-imports=silent"), "pyright": ("pyright", "--pythonpath", sys.executable)}
 
 
@@ -366,7 +368,7 @@ def checked(checker, folder, files):
     return {(name, int(number)) for name, number in found}, done.stdout
 
 
-@pytest.mark.parametrize("checker", CHECKERS)
+@pytest.mark.parametrize("checker", EACH_CHECKER)
 def test_a_type_checker_knows_options_and_results(checker, tmp_path):
     (tmp_path / "typed.py").write_text(TYPED)
     told, text = checked(checker, tmp_path, ["typed.py"])
@@ -378,7 +380,7 @@ def test_a_type_checker_knows_options_and_results(checker, tmp_path):
 UNTYPED = re.compile(r"manual_seed\(|\.backward\(|\.step\(|\.tolist\(")  # torch's own
 
 
-@pytest.mark.parametrize("checker", CHECKERS)
+@pytest.mark.parametrize("checker", EACH_CHECKER)
 def test_examples_are_typed(checker, root, tmp_path):
     lines = {}
     for path in (root / "examples/python").glob("*.py"):
@@ -397,6 +399,7 @@ libsafetensors._core.Tensor.__buffer__
 """
 
 
+@pytest.mark.long
 def test_the_stubs_are_true(tmp_path):
     (tmp_path / "unsaid").write_text(UNSAID)
     told = run(sys.executable, "-m", "mypy.stubtest", "libsafetensors._core", "--allowlist",

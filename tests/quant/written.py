@@ -17,6 +17,8 @@ import threading
 from run import COMMAND, FORMATS, STEPS, WRITTEN, ask, convert, floats, np, read_plain
 
 SHAPES = ((16, 16), (32, 32), (33, 70), (128, 128), (130, 256), (1, 64), (257, 48), (40, 1024))
+# Under `make test` each variant meets a third of the companions, so that each has met some.
+SHORT = os.environ.get("SFT_TARGET") == "test"
 DTYPES = ("F32", "BF16", "F16")
 STRAYS = (".weight_scale", ".weight_scale_inv", ".weight_scale_2", ".weight_zero_point", ".scales",
           ".weight_g_idx", ".weight_packed", ".weight_shape", ".weight_global_scale", ".SCB",
@@ -267,7 +269,8 @@ def main():
     for number, variant in enumerate(FORMATS):
         cases = [(there_and_back, (prefix, dtype, (number + i) % 4 == 0)) for i, (prefix, dtype)
                  in enumerate((p, d) for p in ("", "model.diffusion_model.") for d in DTYPES)]
-        cases += [(stray, (name,)) for name in STRAYS] + [(refused, ())]
+        strays = STRAYS[number % 3::3] if SHORT else STRAYS
+        cases += [(stray, (name,)) for name in strays] + [(refused, ())]
         for function, arguments in cases:
             with tempfile.TemporaryDirectory() as folder:
                 bad = function(folder, variant, *arguments)

@@ -91,6 +91,7 @@ def test_tails(spark, out, strategy, sizes):
 
 # ── KV mode ──
 
+@pytest.mark.long
 def test_shard_sizes(spark, out):
     """50 MiB, and no key is lost."""
     df = spark.range(0, 130, 1, 1).selectExpr(

@@ -114,6 +114,7 @@ def test_a_killed_executor(spark, old, flags, mode):
         check(old)
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_a_retried_stage(spark, old, flags):
     """The executor's shuffle files go with it: the stage before runs again, and so does the

@@ -16,9 +16,11 @@ Standard library only.
 import itertools
 import json
 import lzma
+import math
 import os
 import re
 import struct
+from json.encoder import encode_basestring_ascii as quoted
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RANGE = re.compile(r"\{(\d+)-(\d+)\}")
@@ -43,13 +45,13 @@ class Entry:
 
 
 def unfold(name):
+    """The names that one stands for."""
+    if "{" not in name:
+        return [name]
     pieces = RANGE.split(name)
-    ranges = [range(int(a), int(b) + 1) for a, b in zip(pieces[1::3], pieces[2::3])]
-    for numbers in itertools.product(*ranges):
-        text = pieces[0]
-        for number, after in zip(numbers, pieces[3::3]):
-            text += "%d%s" % (number, after)
-        yield text
+    ranges = [map(str, range(int(a), int(b) + 1)) for a, b in zip(pieces[1::3], pieces[2::3])]
+    form = "%s".join(piece.replace("%", "%%") for piece in pieces[::3])
+    return [form % numbers for numbers in itertools.product(*ranges)]
 
 
 def libraries():
@@ -88,16 +90,17 @@ def read(library, folder=HERE):
 
 def write_model(path, entry):
     """A file with a true header; its data are a hole."""
-    header, offset = {}, 0
+    rows, members, offset = [], [], 0
+    for name, dtype, shape in entry.folded:
+        size = BYTES[dtype] * math.prod(shape)
+        told = ':{"dtype":"%s","shape":[%s],"data_offsets":[' % (dtype, ",".join(map(str, shape)))
+        rows += [(one, told, size) for one in unfold(name)]
     if entry.metadata:
-        header["__metadata__"] = entry.metadata
-    for name, dtype, shape in entry.tensors():
-        size = BYTES[dtype]
-        for length in shape:
-            size *= length
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + size]}
+        members.append('"__metadata__":' + json.dumps(entry.metadata, separators=(",", ":")))
+    for name, told, size in sorted(rows):
+        members.append('%s%s%d,%d]}' % (quoted(name), told, offset, offset + size))
         offset += size
-    text = json.dumps(header, separators=(",", ":")).encode()
+    text = ("{" + ",".join(members) + "}").encode()
     text += b" " * (-len(text) % 8)
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)

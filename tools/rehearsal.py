@@ -8,7 +8,7 @@
 
 A run that was stopped goes on where it was, in another clone too: tests/rehearsal.tsv keeps what
 each target said, with a hash of the files of HEAD that it depends on (its second column: @ stands
-for the product, . for all). Pages (docs/*.md, *.md of the root) and that table itself are in no
+for the product, . for all). Pages (*.md of the root, docs and tests) and that table itself are in no
 hash, so a page that tells of the runs does not make them old. Changed files that are not committed
 are refused, because nobody could repeat such a run. A target that fails does not stop those after
 it. Output lies in build/rehearsal.
@@ -41,7 +41,7 @@ def git(*words):
 
 
 def is_page(path):
-    return (path.endswith(".md") and os.path.dirname(path) in ("", "docs")
+    return (path.endswith(".md") and os.path.dirname(path) in ("", "docs", "tests")
             or path == "tests/rehearsal.tsv")
 
 

@@ -35,7 +35,8 @@ cat "$log/summary"
 
 step "apt purge"
 "${inside[@]}" bash -euo pipefail -c '
-apt-get -qq purge -y safetensors python3-libsafetensors libsafetensors-dev libsafetensors0.2 >/dev/null
+apt-get -qq purge -y $(dpkg-query -W -f "\${Package} \${db:Status-Status}\n" "*safetensors*" |
+    sed -n "s/ installed\$//p") >/dev/null
 left=$(find /usr /etc /var/lib/dpkg/info -name "*safetensors*")
 [[ -z $left ]] || { echo "left: $left"; exit 1; }'
 rm -rf --one-file-system "$fresh"

@@ -95,8 +95,13 @@ class View:
         if settle:
             self.settle()
 
-    def click(self, selector, nth=0):
-        self.page.locator(selector).nth(nth).click()
+    def click(self, selector, nth=0, holding=None):
+        """holding: a key, or None."""
+        self.page.locator(selector).nth(nth).click(modifiers=[holding] if holding else None)
+        self.settle()
+
+    def hover(self, selector):
+        self.page.locator(selector).hover()
         self.settle()
 
     def clipboard(self):

@@ -186,17 +186,15 @@ class View(browser.View):
     def text(self, selector):
         return self.js("(selector) => document.querySelector(selector).textContent", selector)
 
+    def act(self, kind, actions, **more):
+        self.firefox.send("input.performActions", context=self.tab,
+                          actions=[{"type": kind, "id": kind, "actions": actions, **more}])
+
     def press(self, *keys, settle=True):
         for key in keys:
             names = [KEYS.get(part, part) for part in (key.split("+") if len(key) > 1 else [key])]
-            actions = [{"type": "keyDown", "value": name} for name in names] + [
-                {"type": "keyUp", "value": name} for name in reversed(names)
-            ]
-            self.firefox.send(
-                "input.performActions",
-                context=self.tab,
-                actions=[{"type": "key", "id": "keys", "actions": actions}],
-            )
+            self.act("key", [{"type": "keyDown", "value": name} for name in names] + [
+                {"type": "keyUp", "value": name} for name in reversed(names)])
         if settle:
             self.settle()
 
@@ -214,7 +212,8 @@ class View(browser.View):
     def until(self, code, value=None):
         assert pages.soon(lambda: self.js(code, value), bool), f"not within its time: {code}"
 
-    def click(self, selector, nth=0):
+    def point(self, selector, nth=0):
+        """The mouse to its middle."""
         at = self.js(
             """([selector, nth]) => {
             const one = document.querySelectorAll(selector)[nth];
@@ -224,21 +223,21 @@ class View(browser.View):
         }""",
             [selector, nth],
         )
-        self.firefox.send(
-            "input.performActions",
-            context=self.tab,
-            actions=[
-                {
-                    "type": "pointer",
-                    "id": "mouse",
-                    "actions": [
-                        {"type": "pointerMove", "x": at[0], "y": at[1]},
-                        {"type": "pointerDown", "button": 0},
-                        {"type": "pointerUp", "button": 0},
-                    ],
-                }
-            ],
-        )
+        self.act("pointer", [{"type": "pointerMove", "x": at[0], "y": at[1]}])
+
+    def click(self, selector, nth=0, holding=None):
+        """holding: a key, or None."""
+        key = {"value": KEYS.get(holding, holding)}
+        self.point(selector, nth)
+        if holding:
+            self.act("key", [{"type": "keyDown", **key}])
+        self.act("pointer", [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}])
+        if holding:
+            self.act("key", [{"type": "keyUp", **key}])
+        self.settle()
+
+    def hover(self, selector):
+        self.point(selector)
         self.settle()
 
     def clipboard(self):

@@ -144,17 +144,17 @@ static const crash_scene sets[] = {
 
 static void play_edits(void **state) {
     (void)state;
-    assert_true(crash_play_all(edits, COUNT(edits), 300) >= 5000);
+    assert_true(crash_play_all(edits, COUNT(edits), 300) >= 10000);
 }
 
 static void play_rewrites(void **state) {
     (void)state;
-    assert_true(crash_play_all(rewrites, COUNT(rewrites), 300) >= 5000);
+    assert_true(crash_play_all(rewrites, COUNT(rewrites), 300) >= 10000);
 }
 
 static void play_sets(void **state) {
     (void)state;
-    assert_true(crash_play_all(sets, COUNT(sets), 300) >= 5000);
+    assert_true(crash_play_all(sets, COUNT(sets), 300) >= 10000);
 }
 
 static void play_controls(void **state) {

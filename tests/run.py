@@ -14,7 +14,7 @@ pytest run. It gets:
   SFT_LIMIT    the suite's limit in seconds, of which limits inside the suite are shares
   TMPDIR       a folder of its own, removed with all that a killed suite or another's library left
 and runs in the repository's root. A suite that reaches its limit is killed and has failed.
-Suites of the environments with third-party packages run in sequence, in parallel to the others.
+Two suites run at a time: each lane takes the next of one list, which the longest begin.
 """
 import argparse
 import glob
@@ -73,14 +73,14 @@ BROWSER = "build/browser/bin/python"
 PYTEST = ["-m", "pytest", "-q", "--durations=20"]
 SHORT, LONG = ["-m", "not long"], ["-m", "long"]
 
-# The longest of `make check`, which begin: what is short then fills both lanes to the same end.
-LONGEST = ("cli", "unit", "info", "stats", "import")
-# Suites of these programs run in parallel to the others: they wait for networks and for the
-# processes that they start. A third lane was tried: on two processors it took longer.
-PARALLEL = {"tools/venv.sh", VENV, "tools/spark_env.sh", SPARK, "tools/engines_env.sh", ENGINES,
-            "tools/browser_env.sh", BROWSER}
-# So do these, for the two to end at the same time.
-SECOND = {"convert", "import-hostile", "schema", "zig"}
+# What begins, for what is short to fill both lanes to the same end: what others wait for, then the longest.
+FIRST = ("venv", "spark-env", "python", "spark", "asan", "browser-env", "page", "cli", "package",
+         "unit", "info", "stats", "import")
+# The suite that makes what suites of this program, or of this name, need.
+MADE_BY = {VENV: "venv", SPARK: "spark-env", ENGINES: "engines-env", BROWSER: "browser-env", "zig": "zig-env"}
+# One at a time: under wine each has a server, and asan-short is itself one of two.
+ALONE = {"windows", "asan-short"}
+TURN = threading.Condition()
 SAYING = threading.Lock()
 RUNNING = set()
 
@@ -136,7 +136,7 @@ SUITES = [
     ("faults", "test long asan coverage windows", 600, [PY, "tests/unit.py", "faults"],
      "tests/faults/CMakeLists.txt"),
     # power cuts only in `test` and `asan`: a disk's state takes ASan five times as long
-    ("faults-short", "asan-short", 1500, [PY, "tests/unit.py", "faults", "!test_crash_"],
+    ("faults-short", "asan-short", 1500, [PY, "tests/unit.py", "faults", "!test_crash"],
      "tests/faults/CMakeLists.txt"),
     ("macos", "test", 600, [PY, "tests/unit.py", "macos"], "tests/macos/CMakeLists.txt"),
     ("macos-cli", "test", 600,
@@ -405,9 +405,25 @@ def suite(row, env, logs, verbose):
     return result[:3]
 
 
-def lane(rows, env, logs, verbose, results):
-    for row in rows:
-        results.append(suite(row, env, logs, verbose))
+def lane(waiting, unmade, env, logs, verbose, results):
+    """Run suites of `waiting`, which the lanes share; `unmade` has those that others wait for."""
+    while True:
+        with TURN:
+            while True:
+                row = next((row for row in waiting if MADE_BY.get(
+                    row[3][0], MADE_BY.get(row[0])) not in unmade), None)
+                if row or not waiting:
+                    break
+                TURN.wait()
+            if not row:
+                return
+            waiting.remove(row)
+        try:
+            results.append(suite(row, env, logs, verbose))
+        finally:
+            with TURN:
+                unmade.discard(row[0])
+                TURN.notify_all()
 
 
 def main():
@@ -436,14 +452,11 @@ def main():
     begin = time.monotonic()
     results = []
     if args.no_build or build(args.target, env, logs):
-        both = [[row for row in chosen
-                 if (row[3][0] in PARALLEL or row[0] in SECOND) is parallel]
-                for parallel in (False, True)]
-        if args.target == "check":  # none waits for another: each lane takes the next
-            both = [iter(sorted(chosen, key=lambda row: LONGEST.index(row[0])
-                                if row[0] in LONGEST else len(LONGEST)))] * 2
+        waiting = sorted(chosen, key=lambda row: FIRST.index(row[0]) if row[0] in FIRST else len(FIRST))
+        unmade = {row[0] for row in chosen} & set(MADE_BY.values())
         lanes = [threading.Thread(target=lane, daemon=True,
-                                  args=(rows, env, logs, args.verbose, results)) for rows in both]
+                                  args=(waiting, unmade, env, logs, args.verbose, results))
+                 for _ in range(1 if args.target in ALONE else 2)]
         try:
             for one in lanes:
                 one.start()

@@ -88,17 +88,39 @@ make_venv() {
     trap - EXIT
 }
 
-install_package() {
-    local stamp=$venv/package
-    cd "$root"
-    if [[ -e $stamp && -z $(find "${sources[@]}" -newer "$stamp" -not -name __pycache__ \
-                            -not -name '*.pyc' -print -quit) ]]; then
-        return
+# Whether a file of this clone's package is newer than a stamp, or there is none.
+is_old() {
+    [[ ! -e $1 || -n $(find "${sources[@]}" -newer "$1" -not -name __pycache__ -not -name '*.pyc' \
+                       -print -quit) ]]
+}
+
+# In build/package, for all environments of one Python: this clone's source package, what it holds,
+# and the wheel made of that, so that a file that it lacks is missed at once.
+make_wheel() {
+    local lock
+    package=build/package-$("$python" -c 'import sys; print(sys.implementation.cache_tag + sys.abiflags)')
+    mkdir -p "$package"
+    exec {lock}>"$package/lock"
+    ! command -v flock >/dev/null || flock "$lock"
+    if is_old "$package/made"; then
+        touch "$package/made.new"
+        rm -f "$package"/*.tar.gz "$package"/*.whl
+        "$venv/bin/python" tools/unpack_changed.py "$package" >/dev/null
+        pip wheel -qq --no-index --no-deps --no-build-isolation --wheel-dir "$package" \
+            --config-settings=build-dir="$root/$package/build" "./$package/source"
+        mv "$package/made.new" "$package/made"
     fi
-    touch "$stamp.new"
-    pip install -qq --no-index --no-deps --no-build-isolation --force-reinstall \
-        --config-settings=build-dir="build/wheel-$name" .
-    mv "$stamp.new" "$stamp"
+    exec {lock}>&-
+}
+
+install_package() {
+    cd "$root"
+    is_old "$venv/package" || return 0
+    touch "$venv/package.new"
+    make_wheel
+    pip install -qq --no-index --no-deps --force-reinstall "$package"/*.whl
+    ln -sfn "$root/$package" "$venv/made"
+    mv "$venv/package.new" "$venv/package"
 }
 
 make_environment() {

@@ -36,12 +36,11 @@ def run(*command, **more):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory, root):
-    """(source package, wheel), made as for a release but for the optimisation."""
+    """(source package, wheel): the first made as for a release, in an environment of its own; the
+    second made from such a one by tools/environment.sh."""
     out = tmp_path_factory.mktemp("dist")
-    # Optimising would only cost time here; tools/venv.sh and tests/wheels do it.
-    run(sys.executable, "-m", "build", "--outdir", out, root,
-        env={"SKBUILD_CMAKE_BUILD_TYPE": "Debug"})
-    (source,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
+    run(sys.executable, "-m", "build", "--sdist", "--outdir", out, root)
+    (source,), (wheel,) = out.glob("*.tar.gz"), (pathlib.Path(sys.prefix) / "made").glob("*.whl")
     return source, wheel
 
 

@@ -14,7 +14,7 @@
 # fetched again. Of two clones that need the same wheels at once, the second waits for the first.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-sources=(CMakeLists.txt pyproject.toml LICENSE cmake src include cli page bindings/python)
+sources=(CMakeLists.txt pyproject.toml LICENSE cmake data src include cli page bindings/python)
 cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/libsafetensors
 
 say() { echo "$(basename "$0"): $*" >&2; }
@@ -94,7 +94,7 @@ is_old() {
                        -print -quit) ]]
 }
 
-# In build/package, for all environments of one Python: this clone's source package, what it holds,
+# In build/package-*, for all environments of one Python: this clone's source package, what it holds,
 # and the wheel made of that, so that a file that it lacks is missed at once.
 make_wheel() {
     local lock
@@ -115,7 +115,7 @@ make_wheel() {
 
 install_package() {
     cd "$root"
-    is_old "$venv/package" || return 0
+    [[ ! -e $venv/made ]] || is_old "$venv/package" || return 0
     touch "$venv/package.new"
     make_wheel
     pip install -qq --no-index --no-deps --force-reinstall "$package"/*.whl

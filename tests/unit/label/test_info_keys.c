@@ -3,7 +3,7 @@
 
 static char told[16384];
 
-static void tell(const char *format, ...) {
+static void say(const char *format, ...) {
     size_t at = strlen(told);
     va_list args;
     va_start(args, format);
@@ -14,8 +14,8 @@ static void tell(const char *format, ...) {
 #define TEXT(span) (int)(span).len, (span).data ? (span).data : ""
 
 static void tell_value(const char *name, const sfti_value *value) {
-    tell("%s=%.*s", name, TEXT(value->text));
-    for (size_t i = 0; i < value->count; i++) tell("%s%.*s", i ? "+" : "", TEXT(value->items[i]));
+    say("%s=%.*s", name, TEXT(value->text));
+    for (size_t i = 0; i < value->count; i++) say("%s%.*s", i ? "+" : "", TEXT(value->items[i]));
 }
 
 static void tell_all(const model *m) {
@@ -23,31 +23,31 @@ static void tell_all(const model *m) {
     for (int f = 0; f < SFT_FACT_COUNT; f++)
         for (const sfti_fact *fact = m->info.facts[f]; fact; fact = fact->next) {
             tell_value(sft_fact_name((sft_fact)f), &fact->value);
-            tell("|%d|", fact->trust);
+            say("|%d|", fact->trust);
         }
     for (int k = 0; k < TRAIN_KEYS; k++)
         if (m->info.training[k].type || m->info.training[k].text.len || m->info.training[k].count) {
             tell_value(sfti_training_slots[k].name, &m->info.training[k]);
-            tell("|");
+            say("|");
         }
     for (const sfti_loader *one = m->info.loaders.first; one; one = one->next)
-        tell("loader=%.*s %.*s %.*s %.*s|", TEXT(one->type), TEXT(one->name),
+        say("loader=%.*s %.*s %.*s %.*s|", TEXT(one->type), TEXT(one->name),
              TEXT(one->strength_model),
              TEXT(one->strength_clip));
     for (const sfti_trigger *one = m->info.triggers.first; one; one = one->next)
-        tell("trigger=%.*s %d|", TEXT(one->text), one->trust);
+        say("trigger=%.*s %d|", TEXT(one->text), one->trust);
     for (const sfti_claim *one = m->info.claims.first; one; one = one->next)
-        tell("%s=%.*s %s|", one->algo, TEXT(one->value), one->known ? one->known : "-");
+        say("%s=%.*s %s|", one->algo, TEXT(one->value), one->known ? one->known : "-");
     for (const sfti_civitai *one = m->info.civitai.first; one; one = one->next)
-        tell("civitai=%llu/%llu|", (unsigned long long)one->model_id,
+        say("civitai=%llu/%llu|", (unsigned long long)one->model_id,
              (unsigned long long)one->version_id);
     for (const sfti_merge_source *one = m->info.merge_sources.first; one; one = one->next)
-        tell("merged=%.*s|", TEXT(one->name));
+        say("merged=%.*s|", TEXT(one->name));
     for (const sfti_fact *one = m->info.declared_rank; one; one = one->next)
-        tell("rank=%.*s|", TEXT(one->value.text));
+        say("rank=%.*s|", TEXT(one->value.text));
     for (const sfti_fact *one = m->info.declared_alpha; one; one = one->next)
-        tell("alpha=%.*s|", TEXT(one->value.text));
-    tell("method=%.*s %.*s|rating=%g|negative=%d|previews=%zu|", TEXT(m->info.merge_method),
+        say("alpha=%.*s|", TEXT(one->value.text));
+    say("method=%.*s %.*s|rating=%g|negative=%d|previews=%zu|", TEXT(m->info.merge_method),
          TEXT(m->info.merge_tool), m->info.rating, m->info.negative, m->info.previews.count);
 }
 

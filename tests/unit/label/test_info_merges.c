@@ -7,7 +7,7 @@
 
 static char told[4096];
 
-static void tell(const char *format, ...) {
+static void say(const char *format, ...) {
     size_t at = strlen(told);
     va_list args;
     va_start(args, format);
@@ -67,9 +67,9 @@ static void merged_models(void **state) {
     for (size_t i = 0; i < SFTI_COUNT(merges); i++) {
         model m;
         open_case(&m, merges[i].pairs);
-        tell("%.*s %.*s;", TEXT(m.info.merge_tool), TEXT(m.info.merge_method));
+        say("%.*s %.*s;", TEXT(m.info.merge_tool), TEXT(m.info.merge_method));
         for (const sfti_merge_source *one = m.info.merge_sources.first; one; one = one->next)
-            tell("%s%.*s %.4s %s%.*s %.*s %.*s<%.*s", one == m.info.merge_sources.first ? "" : ";",
+            say("%s%.*s %.4s %s%.*s %.*s %.*s<%.*s", one == m.info.merge_sources.first ? "" : ";",
                  TEXT(one->name), one->sha256.len ? one->sha256.data : "", one->direct ? "d "
                       : one->ancestor ? "a " : "", TEXT(one->autov1), TEXT(one->weight),
                       TEXT(one->method),
@@ -137,8 +137,8 @@ static const struct { const char *pairs[7], *told; } trainings[] = {
 };
 
 static void tell_number(uint64_t number) {
-    if (number == UINT64_MAX) tell("? ");
-    else tell("%llu ", (unsigned long long)number);
+    if (number == UINT64_MAX) say("? ");
+    else say("%llu ", (unsigned long long)number);
 }
 
 static void training_data(void **state) {
@@ -150,18 +150,18 @@ static void training_data(void **state) {
         model m;
         open_case(&m, trainings[i].pairs);
         for (const sfti_dataset *one = m.info.datasets.first; one; one = one->next) {
-            tell("%.*s ", TEXT(one->folder));
+            say("%.*s ", TEXT(one->folder));
             tell_number(one->images);
             tell_number(one->repeats);
-            tell("%d %.*s %.*s;", one->regularisation, TEXT(one->resolution),
+            say("%d %.*s %.*s;", one->regularisation, TEXT(one->resolution),
                  TEXT(one->class_tokens));
         }
-        tell("|");
+        say("|");
         for (const sfti_bucket *one = m.info.buckets.first; one; one = one->next)
-            tell("%.*s %llu;", TEXT(one->resolution), (unsigned long long)one->count);
-        tell("|");
+            say("%.*s %llu;", TEXT(one->resolution), (unsigned long long)one->count);
+        say("|");
         for (size_t k = 0; k < SFTI_COUNT(keys); k++)
-            tell("%s%.*s", k ? " " : "", TEXT(m.info.training[keys[k]].text));
+            say("%s%.*s", k ? " " : "", TEXT(m.info.training[keys[k]].text));
         size_t len = strlen(told);
         while (len > 0 && told[len - 1] == ' ') told[--len] = 0;
         if (strcmp(told, trainings[i].told) != 0)

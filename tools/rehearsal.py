@@ -30,6 +30,11 @@ PAGE = os.path.join(ROOT, "docs", "platforms.md")
 MARKS = "<!-- rehearsal -->", "<!-- end -->"
 PRODUCT = ["CMakeLists.txt", "CMakePresets.json", "bindings", "cli", "cmake", "data", "include",
            "page", "src"]
+WORDS = {  # of the second column: what counts, and what of that does not
+    "@": (PRODUCT, []),
+    "@c": (PRODUCT, ["bindings"]),
+    "tests/c": (["tests"], ["tests/" + name for name in (
+        "desktop", "engines", "macos", "packaging", "page", "python", "spark", "wheels", "windows")])}
 COLUMNS = ("target", "sources", "hash", "commit", "day", "seconds", "processor", "status", "said")
 MORE = {"fuzz": ["SECONDS=14400"]}  # 10^7 inputs a harness for those that read strangers' bytes
 LINE = re.compile(r"^.*\d+ passed.*$", re.M)
@@ -45,18 +50,24 @@ def is_page(path):
             or path == "tests/rehearsal.tsv")
 
 
-def paths_of(sources):
-    return [path for word in sources.split() for path in (PRODUCT if word == "@" else [word])]
+def lies_in(path, folders):
+    return any(folder in (".", path) or path.startswith(folder + "/") for folder in folders)
+
+
+def is_source(path, sources):
+    """Whether a target depends on this file."""
+    words = [WORDS.get(word, ([word], [])) for word in sources.split()]
+    return not is_page(path) and any(lies_in(path, inside) and not lies_in(path, outside)
+                                     for inside, outside in words)
 
 
 def hash_of(sources):
     """Of the files of HEAD that a target depends on."""
-    paths = paths_of(sources)
-    found = [row for row in git("ls-tree", "-r", "HEAD", "--", *paths).splitlines()
-             if not is_page(row.split("\t", 1)[1])]
-    for path in paths:
-        if path != "." and not os.path.exists(os.path.join(ROOT, path)):
-            sys.exit("tests/rehearsal.tsv: there is no %s" % path)
+    rows = git("ls-tree", "-r", "HEAD").splitlines()
+    found = [row for row in rows if is_source(row.split("\t", 1)[1], sources)]
+    for word in sources.split():
+        if word not in WORDS and not any(lies_in(row.split("\t", 1)[1], [word]) for row in found):
+            sys.exit("tests/rehearsal.tsv: there is no %s" % word)
     return hashlib.sha256("\n".join(found).encode()).hexdigest()[:16]
 
 
@@ -100,12 +111,12 @@ def run(row):
 
 def changed_since(row):
     """How many lines of a target's sources were added or changed since it ran."""
-    found = subprocess.run(["git", "-C", ROOT, "diff", "--numstat", row["commit"], "HEAD", "--",
-                            *paths_of(row["sources"])], check=False, capture_output=True, text=True)
+    found = subprocess.run(["git", "-C", ROOT, "diff", "--numstat", row["commit"], "HEAD"],
+                           check=False, capture_output=True, text=True)
     if found.returncode:
         return "its commit is not here"
     rows = [line.split("\t") for line in found.stdout.splitlines()]
-    added = [int(row[0]) for row in rows if row[0].isdigit() and not is_page(row[2])]
+    added = [int(one[0]) for one in rows if one[0].isdigit() and is_source(one[2], row["sources"])]
     return "%d lines in %d files since" % (sum(added), len(added))
 
 

@@ -335,6 +335,13 @@ static bool tell_program(cli_progress *p, uint64_t done, uint64_t total) {
     return true;
 }
 
+/* By a signal, or because the program that was told no longer listens. */
+static bool is_stopped(cli *c) {
+    bool unread = c->err.error && is_read_by_program();
+    if (unread) cli_status(c, CLI_FAILED);
+    return unread || sfti_os_stop_signal() != 0;
+}
+
 static bool on_tick(void *ctx, uint64_t done, uint64_t total) {
     cli_progress *p = ctx;
     uint64_t now;
@@ -343,8 +350,8 @@ static bool on_tick(void *ctx, uint64_t done, uint64_t total) {
         done += p->before;
         total = p->all;
     }
-    if (!is_due(p, &now) || tell_program(p, done, total)) return sfti_os_stop_signal() == 0;
     cli_out *err = &p->c->err;
+    if (!is_due(p, &now) || tell_program(p, done, total)) return !is_stopped(p->c);
     char a[CLI_NUMBER_SIZE], b[CLI_NUMBER_SIZE], r[CLI_NUMBER_SIZE];
     uint64_t rate = done / ((now - p->started) / (SECOND / 1000)) * 1000;
     cli_text(err, "\r\x1b[K");
@@ -355,7 +362,7 @@ static bool on_tick(void *ctx, uint64_t done, uint64_t total) {
     if (total != SFT_SIZE_UNKNOWN && rate && done <= total)
         cli_printf(err, ", %" PRIu64 " s left", (total - done) / rate);
     cli_flush(err);
-    return sfti_os_stop_signal() == 0;
+    return !is_stopped(p->c);
 }
 
 void cli_progress_count(cli_progress *p, size_t count, size_t of) {

@@ -21,7 +21,9 @@ def value_types():
              pa.timestamp("us", "UTC"), pa.timestamp("ns", "Europe/Berlin"),
              pa.timestamp("ms", "+05:30")]
     decimals = [pa.decimal128(10, 2), pa.decimal128(38, 18), pa.decimal128(5, -2),
-                pa.decimal256(76, 10), pa.decimal32(9, 3), pa.decimal64(18, 0)]
+                pa.decimal256(76, 10)]
+    if hasattr(pa, "decimal32"):  # from Arrow 19 on
+        decimals += [pa.decimal32(9, 3), pa.decimal64(18, 0)]
     return plain + text + times + decimals + [pa.binary(1), pa.binary(16)]
 
 

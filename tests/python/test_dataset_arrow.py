@@ -10,12 +10,20 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import pytest
 import safetensors.numpy
-import torch
 
 from arrow_tables import a_table, same_table
 from libsafetensors import SafetensorError, dataset
-from libsafetensors.dataset import Column, TorchBatches
+from libsafetensors.dataset import Column
 from libsafetensors.dataset._arrow import ArrowRows
+
+try:
+    import torch
+    from libsafetensors.dataset import TorchBatches
+except ImportError:
+    torch = None
+FRAMEWORKS = ("numpy", "torch") if torch else ("numpy",)
+needs_torch = pytest.mark.skipif(torch is None, reason="torch is not installed")
+
 
 
 def written(tmp_path, table, **options):
@@ -220,6 +228,7 @@ def plain(value):
     return value.tolist() if hasattr(value, "tolist") else value
 
 
+@needs_torch
 def test_rows_of_nested_columns(tmp_path):
     want = {"l": [["a", None], None, []], "n": [[1, None], [2], None],
             "ll": [[[1], [2, 3]], [], [[4]]], "s.a": [1, None, None],
@@ -227,7 +236,7 @@ def test_rows_of_nested_columns(tmp_path):
     with written(tmp_path, NESTED, batch_size=2) as rows:
         assert list(want) == rows.columns
         for numbers in ([0, 1, 2], [2, 0, 2, 1], range(3), [1]):
-            for framework in ("numpy", "torch"):
+            for framework in FRAMEWORKS:
                 batch = rows.take(numbers, framework)
                 for name, values in want.items():
                     assert plain(list(batch[name])) == [values[i] for i in numbers], name
@@ -456,7 +465,7 @@ def test_nested_tensors_that_are_wrong(tmp_path, name, values):
     assert not told["ok"] and name.split(".")[0] in told["findings"][0]["message"]
     reads = [lambda rows: rows.to_arrow()]
     if name != "s.valid":  # which rows do not read
-        reads += [lambda rows: rows[0], lambda rows: rows.take([2, 0], "torch")]
+        reads += [lambda rows: rows[0], lambda rows: rows.take([2, 0], FRAMEWORKS[-1])]
     for read in reads:
         with dataset.open(tmp_path / "d") as rows, pytest.raises(SafetensorError) as caught:
             read(rows)
@@ -478,6 +487,7 @@ def test_manifests_that_are_wrong(tmp_path, facts):
     assert caught.value.code == "manifest_type"
 
 
+@needs_torch
 def test_torch_of_types(tmp_path):
     table = pa.table({"at": pa.array([1, None], pa.timestamp("ns")),
                       "id": pa.array([b"ab", b"cd"], pa.binary(2))})

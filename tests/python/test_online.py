@@ -7,6 +7,7 @@ import runpy
 import pytest
 
 import libsafetensors as st
+from libsafetensors import _command
 from reading import pack
 
 Site = runpy.run_path(str(pathlib.Path(__file__).resolve().parents[1] / "online/server.py"))["Site"]
@@ -96,3 +97,12 @@ def test_a_server_that_does_not_answer(model, site):
     assert told["ok"]
     with pytest.warns(RuntimeWarning):
         assert st.updates(model, civitai_url=url).models[0].status == "unanswered"
+
+
+def test_without_anything_that_asks(model, monkeypatch):
+    """Nothing is no answer."""
+    said = "safetensors: expected libcurl for requests, found none that works on this machine\n"
+    monkeypatch.setattr(_command, "run", lambda words, tick=None: ('{"results": []}', said, 2))
+    for ask in (lambda: st.infos(model, online=True), lambda: st.updates(model)):
+        with pytest.raises(OSError, match="expected libcurl"):
+            ask()

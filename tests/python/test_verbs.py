@@ -654,6 +654,14 @@ def test_a_progress_that_raises_ends_the_command(tmp_path):
     with pytest.raises(KeyError, match="stop"):
         st.quantize(path, tmp_path / "out.safetensors", "nvfp4", progress=stop)
     assert [one.name for one in tmp_path.iterdir()] == ["large.safetensors"]
+    reader, writer = os.pipe()
+    os.close(reader)  # nobody is there to be told
+    running = subprocess.Popen(
+        [front.find_own_command(), "convert", "--quantize", "nvfp4", str(path), "-o", str(tmp_path / "out")],
+        stdout=subprocess.DEVNULL, stderr=writer, env={**os.environ, "LIBSAFETENSORS_PROGRESS": "lines"})
+    os.close(writer)
+    assert running.wait() != 0
+    assert [one.name for one in tmp_path.iterdir()] == ["large.safetensors"]
 
 
 def test_note(model, tmp_path):
@@ -696,7 +704,7 @@ def test_mv_is_taken_back(model, tmp_path, monkeypatch):
     told = st.mv(undo=True, dry_run=True)
     assert told[0].dry_run and not model.exists()
     done = st.mv(undo=True)
-    assert model.exists() and done[0].output == str(model) and done[0].files
+    assert model.exists() and Path(done[0].output) == model and done[0].files
     with pytest.raises(FileNotFoundError, match="taken? back"):
         st.mv(undo=True)
     for wrong in ({"models": model}, {"target": tmp_path}, {"to": "{name}"}):

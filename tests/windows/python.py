@@ -13,6 +13,7 @@ import collections
 import glob
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -69,7 +70,8 @@ def environment():
     env.update(WINEPREFIX=prefix, WINEDEBUG="-all", SFT_SHARED=windows(shared),
                PYTHONPATH=windows(HERE),
                PYTHONPYCACHEPREFIX=windows(os.path.join(ROOT, "build/windows-python/cache")),
-               PYTHONUTF8="1", SFT_TARGET="windows")
+               PYTHONUTF8="1", SFT_TARGET="windows",
+               SFT_COMMAND=shlex.quote("Z:" + os.path.join(PYTHON, "Scripts", "safetensors.exe")))
     return env
 
 

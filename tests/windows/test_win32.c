@@ -42,6 +42,7 @@ static void test_errors(void **state) {
     assert_string_equal(sfti_os_error_text(ENOENT, text, sizeof text), "No such file or directory");
     assert_string_equal(sfti_os_error_text(EOPNOTSUPP, text, sizeof text),
                         "Operation not supported");
+    assert_string_equal(sfti_os_error_text(10061, text, sizeof text), "Connection refused");
     assert_string_equal(sfti_os_error_text(0x10000 + 60001, text, sizeof text),
                         "system error 60001");
     assert_true(strlen(sfti_os_error_text(0x10000 + 225, small, sizeof small)) < sizeof small);

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import subprocess
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
@@ -19,6 +18,8 @@ __all__ = ["listed", "one_model", "operand", "options", "raise_error", "results_
 
 # On Windows only a group of processes can be told to stop.
 _GROUP: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+_BREAK = 1  # CTRL_BREAK_EVENT
+_PATIENCE = 10  # seconds
 _PROGRESS = b"progress: "
 # Options with a value; all others are flags.
 _VALUED = frozenset((
@@ -59,12 +60,23 @@ def listed(value: Any) -> list[Any]:
     return [value] if isinstance(value, (str, bytes, os.PathLike)) else list(value)
 
 
-def _stop(child: subprocess.Popen[bytes]) -> None:
+def _stop(child: subprocess.Popen[bytes], follows: bool) -> None:
     """Ends a command as its user would, so that it removes its temporary file."""
-    if os.name == "nt":
-        child.send_signal(signal.CTRL_BREAK_EVENT)  # type: ignore[attr-defined,unused-ignore]
-    else:
+    if os.name != "nt":
         child.terminate()
+        return
+    import ctypes
+    # Not send_signal: where there is no console, that ends the process at once and raises SystemError.
+    kernel32 = ctypes.windll.kernel32  # type: ignore[attr-defined,unused-ignore]
+    if kernel32.GenerateConsoleCtrlEvent(_BREAK, child.pid):
+        return
+    try:
+        if follows and child.stderr:
+            child.stderr.close()  # it ends when it tells of its progress again
+            child.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        pass
+    child.terminate()
 
 
 def _follow(child: subprocess.Popen[bytes], tick: Tick) -> tuple[bytes, bytes]:
@@ -101,7 +113,7 @@ def run(words: list[str], tick: Tick | None = None) -> tuple[str, str, int]:
         try:
             out, messages = child.communicate() if tick is None else _follow(child, tick)
         except BaseException:
-            _stop(child)
+            _stop(child, tick is not None)
             child.wait()
             raise
     if child.returncode not in (0, 1, 2):
@@ -175,12 +187,13 @@ def results_of(words: list[str], tick: Tick | None = None, *, strict: bool = Fal
                ) -> dict[str, Any]:
     """The JSON that the command prints. ValueError for arguments that it refuses. What failed
     beside the results, such as a cache that cannot be written or a server that does not answer, is
-    a RuntimeWarning, with strict an OSError."""
+    a RuntimeWarning, with strict an OSError; what left no results of a request, too."""
     text, messages, status = run([words[0], "--json", *words[1:]], tick)
     if not text:
         raise ValueError(_in_python(messages.partition("\n")[0].partition(": ")[2]))
     found: dict[str, Any] = parse(text)
     if status == 2:
+        strict = strict or ("--online" in words and not found["results"] and "--dry-run" not in words)
         _say(messages, [one["error"]["message"] for one in found["results"]
                         if one.get("ok") is False], strict)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable
+from errno import EISDIR
 from operator import index
 from typing import Any, BinaryIO, TypeVar
 
@@ -44,8 +45,9 @@ def open_coded(path: Any) -> BinaryIO:
     try:
         return io.open(path, "rb")
     except OSError as error:
-        code = {FileNotFoundError: "not_found",
-                IsADirectoryError: "io_not_file"}.get(type(error), "io_open")
-        text = os.fsdecode(path)
-        raise coded(type(error), "%s: cannot open: %s" % (text, error.strerror), code,
-                    errno=error.errno, path=text) from None
+        kind, number, text = type(error), error.errno, os.fsdecode(path)
+        if kind is PermissionError and os.path.isdir(text):  # Windows tells no folder from a closed file
+            kind, number = IsADirectoryError, EISDIR
+        code = {FileNotFoundError: "not_found", IsADirectoryError: "io_not_file"}.get(kind, "io_open")
+        why = error.strerror if number == error.errno else os.strerror(EISDIR)
+        raise coded(kind, "%s: cannot open: %s" % (text, why), code, errno=number, path=text) from None

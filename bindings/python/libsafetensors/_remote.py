@@ -97,6 +97,15 @@ def _until(end: float, exchange: _Exchange, plug: socket.socket, call: Callable[
                 raise
 
 
+def _text_of(error: int) -> str:
+    """Those of Windows's sockets are none of its C library's."""
+    if os.name != "nt":
+        return os.strerror(error)
+    import ctypes
+    text: str = ctypes.FormatError(error)  # type: ignore[attr-defined,unused-ignore]
+    return text
+
+
 def _connect_to(place: Any, plug: socket.socket, end: float, exchange: _Exchange) -> None:
     plug.setblocking(False)
     error = plug.connect_ex(place)
@@ -109,7 +118,7 @@ def _connect_to(place: Any, plug: socket.socket, end: float, exchange: _Exchange
                     raise TimeoutError
         error = plug.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     if error:
-        raise OSError(error, os.strerror(error))
+        raise OSError(error, _text_of(error))
     plug.settimeout(exchange.stall)
 
 

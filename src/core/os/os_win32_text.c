@@ -127,6 +127,17 @@ static const error_text error_texts[] = {
     { EOPNOTSUPP, "Operation not supported" },
     { EOVERFLOW, "Value too large for defined data type" },
     { ETXTBSY, "Mapped into memory by a program" },
+    /* of sockets, as libcurl has them from winsock2.h */
+    { 10013, "Permission denied" },
+    { 10049, "Cannot assign requested address" },
+    { 10050, "Network is down" },
+    { 10051, "Network is unreachable" },
+    { 10053, "Connection aborted" },
+    { 10054, "Connection reset by peer" },
+    { 10055, "No buffer space available" },
+    { 10060, "Connection timed out" },
+    { 10061, "Connection refused" },
+    { 10065, "No route to host" },
 };
 
 static const char *system_text(DWORD code, char *buffer, size_t len) {

@@ -232,7 +232,13 @@ class _Columns(Part):
             self._check_text(name, data, ends[:-1] - ends[0])
         bitmap = _bitmap(self.valid(name, rows, start, stop))
         found = pa.Array.from_buffers(made, stop - start, [bitmap, offsets, data])
-        return found.cast(wanted) if view else found
+        if not view:
+            return found
+        found = found.cast(wanted)
+        held = found.buffers()
+        if held[2:] == [None]:  # all are short; Arrow 18 crashes when it exports what it made itself
+            found = pa.Array.from_buffers(wanted, stop - start, held[:2])
+        return found
 
     def _check_text(self, name: str, data: Any, starts: Any) -> None:
         """All rows together are UTF-8, and none begins within a character."""

@@ -137,7 +137,11 @@ def add_column(path: Path, name: str, values: Any, *, dtype: str | None = None,
     place = Place(path, storage_options(storage), single_writer=single_writer)
     number = version_of(version, None)[0]
     table = table_of({name: values})
-    size = max(1, min(len(table), len(table) * _PIECE // max(1, table.nbytes)))
+    try:
+        held = table.nbytes
+    except TypeError:  # Arrow 18 does not count views
+        held = table.get_total_buffer_size()
+    size = max(1, min(len(table), len(table) * _PIECE // max(1, held)))
     warned: list[str] = []
     with tempfile.TemporaryDirectory(
             prefix="libsafetensors-", dir=scratch, ignore_cleanup_errors=True) as folder, \

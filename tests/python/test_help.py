@@ -10,6 +10,7 @@ import libsafetensors
 # Those that help(libsafetensors) explains.
 COMMON = set(re.findall(r"\b([a-z_]+)(?:=False)?(?:, [a-z, ]+)?:\s", libsafetensors.__doc__)) | {
     "keep", "drop", "match", "exclude"}
+TORCH = {"Loader", "TorchBatches", "TorchDataset"}  # need it
 # Exactly one path or more, which the first line is about.
 PLAIN = {"path", "source", "paths", "models", "folder", "a", "b", "model", "output", "filename",
          "data", "tensors", "tensor_dict", "storage"}
@@ -23,7 +24,7 @@ def functions():
             continue
         module = importlib.import_module(name)
         for one in module.__all__:
-            value = None if one.startswith("Torch") and not torch else getattr(module, one)
+            value = None if one in TORCH and not torch else getattr(module, one)
             if inspect.isfunction(value):
                 yield name.rpartition("libsafetensors")[2] + "." + one, value
 

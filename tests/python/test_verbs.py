@@ -20,6 +20,7 @@ import libsafetensors.__main__ as front
 from libsafetensors import SafetensorError, TensorNotFoundError, _written
 from libsafetensors.numpy import load_file, save_file
 
+STATE = "LOCALAPPDATA" if os.name == "nt" else "XDG_STATE_HOME"
 VERBS = {
     "info": ("info", "infos", "save_as", "fits"), "ls": ("ls", "open"), "find": ("find",),
     "check": ("check",),
@@ -683,7 +684,7 @@ def test_note(model, tmp_path):
 
 
 def test_mv_and_trash(model, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv(STATE, str(tmp_path / "state"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     st.note(model, {"rating": 1})
     planned = st.mv(model, tmp_path / "new.safetensors", dry_run=True)
@@ -699,7 +700,7 @@ def test_mv_and_trash(model, tmp_path, monkeypatch):
 
 
 def test_mv_is_taken_back(model, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv(STATE, str(tmp_path / "state"))
     st.mv(model, tmp_path / "new.safetensors")
     told = st.mv(undo=True, dry_run=True)
     assert told[0].dry_run and not model.exists()
@@ -789,7 +790,7 @@ def test_thumbnail(model, tmp_path):
 
 def test_every_option_is_one_of_the_command(denoiser, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv(STATE, str(tmp_path / "state"))
     (tmp_path / "copy.safetensors").write_bytes(denoiser.read_bytes())
     out = tmp_path / "out.safetensors"
     assert len(st.find(tmp_path, "copy", where="file.tensors=3", cache=tmp_path / "c1", threads=1,

@@ -275,6 +275,17 @@ def counts(output):
         number(b"skipped")
 
 
+# How suites, pytest and cmocka begin a line that names a failure.
+FAILURE = re.compile(r"^(?:[\w./-]+: )?(?:FAIL(?:ED)?\b|ERROR\b|failed: |\[  FAILED  \]).*", re.M)
+
+
+def failures(name, remark, output):
+    """Lines that tell what failed in a suite, for the end of the run."""
+    text = output.decode("utf-8", "replace")
+    lines = FAILURE.findall(text) or text.splitlines()[-6:]
+    return [f"{name}: {line[:300]}" for line in ([remark] if remark else []) + lines[:12]]
+
+
 def run(command, limit, env, log):
     """Exit status (None when killed at the limit) and output, kept in log."""
     with open(log, "wb") as out:
@@ -379,13 +390,13 @@ def wine(env, what):
 
 
 def suite(row, env, logs, verbose):
-    """(passed, failed, skipped) of a suite, after printing its result."""
+    """(passed, failed, skipped, lines that tell of failures) of a suite, after printing its result."""
     name, _, _, command, needs = row
     limit = limit_of(row, env["SFT_TARGET"])
     if not glob.glob(needs, root_dir=ROOT):
         with SAYING:
             print(f"{name:<14}{'':>7}    {'':<4}     1 skipped  (no {needs})", flush=True)
-        return 0, 0, 1
+        return 0, 0, 1, []
     started = time.monotonic()
     log = os.path.join(logs, name + ".log")
     words = [word.replace("{build}", env["SFT_BUILD"]) for word in command]
@@ -402,7 +413,7 @@ def suite(row, env, logs, verbose):
         report(name, time.monotonic() - started, limit, result, output, log)
         if verbose:
             print(output.decode("utf-8", "replace"), flush=True)
-    return result[:3]
+    return *result[:3], failures(name, result[3], output) if result[1] else []
 
 
 def lane(waiting, unmade, env, logs, verbose, results):
@@ -466,9 +477,11 @@ def main():
             for child in list(RUNNING):
                 stop(child)
         if len(results) < len(chosen):
-            results.append((0, 1, 0))
+            results.append((0, 1, 0, []))
     else:
-        results.append((0, 1, 0))
+        results.append((0, 1, 0, []))
+    for line in (line for one in results for line in one[3]):
+        print(line)
     totals = [sum(one[i] for one in results) for i in range(3)]
     under = ", tested under wine" if args.target == "windows" else ""
     spent = os.times()

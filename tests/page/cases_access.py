@@ -60,8 +60,8 @@ STATES = {
 }
 
 
-# States that are looked at with forced colours in make test, too.
-FORCED = ("grid", "detail", "tree")
+# States that are looked at in every mode in make test, too; others are there in light alone.
+EVERY = ("grid", "menu", "detail", "tree", "lora")
 
 
 def findings(world, path, states, prefix):
@@ -72,7 +72,7 @@ def findings(world, path, states, prefix):
             with world.view(path, width=width, height=860 if width > 320 else 640) as view:
                 reach(view)
                 for mode in modes:
-                    if mode == "forced" and world.short and state not in FORCED:
+                    if mode != "light" and world.short and state not in EVERY:
                         continue
                     view.page.emulate_media(
                         color_scheme="dark" if mode == "dark" else "light",

@@ -578,6 +578,7 @@ def test_in_s3(tmp_path, s3):  # noqa: F811
             assert list(found.take([18, 3, 0])["y"]) == ["18", "3", "0"]
 
 
+@pytest.mark.long
 def test_without_locks(tmp_path, lockless):  # noqa: F811
     """With numbered commit files, and several writers at once."""
     path = str(tmp_path / "d")

@@ -87,7 +87,8 @@ def test_one_that_is_left_early_counts(path, want, kind, options):
 
 
 @pytest.mark.parametrize("method, lasting", [
-    ("spawn", False), pytest.param("forkserver", True, marks=pytest.mark.long)])
+    pytest.param("spawn", False, marks=pytest.mark.long),
+    pytest.param("forkserver", True, marks=pytest.mark.long)])
 def test_workers_of_other_start_methods(path, want, method, lasting):
     loader = plain(batches(path), num_workers=2, multiprocessing_context=method,
                    persistent_workers=lasting)

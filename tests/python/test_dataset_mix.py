@@ -281,8 +281,9 @@ def test_many_passes_of_a_lane():
 
 # ── States ──
 
-@pytest.mark.parametrize("partition", ["batches", "shards"])
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers, partition", [
+    (0, "batches"), (2, "shards"), *(pytest.param(*case, marks=pytest.mark.long) for case in
+                                     ((0, "shards"), (2, "batches")))])
 def test_resumed_at_every_batch(paths, partition, workers):
     whole = batches(paths, 10, partition=partition).loader(num_workers=workers)
     want = [numbers(whole), numbers(whole)]

@@ -315,8 +315,9 @@ def test_another_world_size(tmp_path):
 # ── torchdata ──
 
 @pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("kind", ["batches", "rows"])
+@pytest.mark.parametrize("kind, workers", [
+    ("rows", 2), *(pytest.param(*case, marks=pytest.mark.long) for case in
+                   (("batches", 0), ("batches", 2), ("rows", 0)))])
 def test_stateful_data_loader(tmp_path, kind, workers):
     torchdata = pytest.importorskip("torchdata.stateful_dataloader")
 

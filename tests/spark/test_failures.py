@@ -130,6 +130,7 @@ def test_a_retried_stage(spark, old, flags):
     assert np.array_equal(got[np.argsort(got[:, 0])], frames.xs(ROWS, 0, WIDE))
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_a_killed_executor_by_function(spark, old, flags):
     import libsafetensors.spark as lss

@@ -102,6 +102,7 @@ def test_paths_of_other_kinds(tmp_path):
 
 # ── Sizes of batches ──
 
+@pytest.mark.long
 def test_batches_of_the_data_source_are_bounded(spark, out, flags):
     """By Spark's own default: 10,000 rows of these would be 5 GB."""
     from libsafetensors.spark._source import SafetensorsDataSource, Writer

@@ -4,7 +4,7 @@ runs its own and opens a file with it, whether it has the two-file form (hidden,
 prefix) or the library by add_subdirectory, and whether the program loads or links them. A project
 that adds this one gets the core in a few build steps, and no command, tests or installation.
 
-    tests/vendoring/run.py
+    tests/vendoring/run.py [--fetch]     --fetch: by FetchContent, too
 """
 import os
 import re
@@ -18,7 +18,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 OTHER = "9.8.7"  # the version of the second copy
-STEPS, SECONDS = 60, 10  # of a build of the core; seconds of processor time
+STEPS = 20  # of a build of the core
 HEADER = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}  '
 MODEL = struct.pack("<Q", len(HEADER)) + HEADER + bytes(8)
 PROJECT = """cmake_minimum_required(VERSION 3.22)
@@ -202,7 +202,6 @@ def test_subproject(work, how):
         steps = int(re.findall(r"^\[\d+/(\d+)\]", text, re.M)[-1])
         print(f"{how}: {steps} build steps, {seconds:.1f} s of processor time")
         check(steps <= STEPS, f"{how}: {steps} build steps, {STEPS} at most")
-        check(seconds <= SECONDS, f"{how}: {seconds:.1f} s of processor time, {SECONDS} at most")
         made = {name for _, _, names in os.walk(built) for name in names}
         check(not made & {"safetensors", "made", "libsafetensors.so", "test_error"},
               f"{how}: builds {sorted(made)}")
@@ -238,7 +237,7 @@ def main():
         test_foreign_header(work)
         for name in "this", "other":
             copy_tree(work, name)
-        for how in ADD:
+        for how in ADD if "--fetch" in sys.argv else ("add_subdirectory",):
             test_subproject(work, how)
         test_prefix(work)
     print(f"{passed} passed, {failed} failed")

@@ -41,11 +41,11 @@ QEMU = "qemu-s390x -L /usr/s390x-linux-gnu"
 # target: (preset, build folder, targets to build, environment)
 TARGETS = {
     "check": ("release", "build", "all tests examples", {}),
-    "test": ("release", "build", "all tests examples fuzzers benches", {"FAULTS_EVERY": "60"}),
+    "test": ("release", "build", "all tests examples fuzzers benches", {"FAULTS_EVERY": "120"}),
     "asan": ("asan", "build/asan", "all tests examples fuzzers", dict(ASAN, FAULTS_EVERY="8")),
     # the part in `test`
     "asan-short": ("asan", "build/asan", "safetensors_command short_tests",
-                   dict(ASAN, SFT_TARGET="asan", FAULTS_EVERY="300")),
+                   dict(ASAN, SFT_TARGET="asan", FAULTS_EVERY="600")),
     "msan": ("msan", "build/msan", "all tests fuzzers", {"MSAN_OPTIONS": "allocator_may_return_null=1"}),
     "tsan": ("tsan", "build/tsan", "all tests", {"TSAN_OPTIONS": "halt_on_error=1"}),
     "kill": ("release", "build", "all", {}),
@@ -136,8 +136,8 @@ SUITES = [
     ("warnings", "long", 900, [PY, "tests/no_warnings.py"], "tests/no_warnings.py"),
     ("faults", "test long asan coverage windows", 600, [PY, "tests/unit.py", "faults"],
      "tests/faults/CMakeLists.txt"),
-    # power cuts only in `test` and `asan`: a disk's state takes ASan five times as long
-    ("faults-short", "asan-short", 1500, [PY, "tests/unit.py", "faults", "!test_crash"],
+    # power cuts and commits only in `test` and `asan`: these take ASan five times as long
+    ("faults-short", "asan-short", 1500, [PY, "tests/unit.py", "faults", "!test_crash,test_dataset_commit"],
      "tests/faults/CMakeLists.txt"),
     ("macos", "test", 600, [PY, "tests/unit.py", "macos"], "tests/macos/CMakeLists.txt"),
     ("macos-cli", "test", 600,

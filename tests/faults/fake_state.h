@@ -21,6 +21,7 @@ typedef struct fake_node {
 typedef struct fake_name {
     char *path; /* absolute, without "." and ".." */
     fake_node *node;
+    unsigned sum; /* name_sum of the path: equal for names that are the same on some disk */
 } fake_name;
 
 typedef struct fake_fd {

@@ -175,9 +175,19 @@ static bool is_same_name(const char *a, const char *b) {
     return true;
 }
 
+/* Of a path's letters in either case, without those that may be composed. */
+static unsigned name_sum(const char *path) {
+    unsigned sum = 0;
+    for (; *path; path++)
+        if ((*path & 0x5F) != 'E' && (unsigned char)*path < 0x80)
+            sum = sum * 31 + (*path & 0x5Fu);
+    return sum;
+}
+
 fake_name *fake_name_find(const char *path) {
+    unsigned sum = name_sum(path);
     for (size_t i = 0; i < fake.name_count; i++) {
-        if (is_same_name(fake.names[i].path, path)) return &fake.names[i];
+        if (fake.names[i].sum == sum && is_same_name(fake.names[i].path, path)) return &fake.names[i];
     }
     return NULL;
 }
@@ -189,6 +199,7 @@ void fake_name_add(const char *path, fake_node *node) {
     name->path = fake_sure(malloc(strlen(path) + 1));
     memcpy(name->path, path, strlen(path) + 1);
     name->node = node;
+    name->sum = name_sum(path);
     node->names++;
 }
 

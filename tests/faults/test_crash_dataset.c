@@ -173,10 +173,10 @@ static const crash_scene scenes[] = {
 #define CUT_SCENES (sizeof scenes / sizeof *scenes)
 
 static void play_scenes(void **state) {
-    size_t distinct = 0, torn = 0;
+    size_t distinct = 0, torn = 0, most = getenv("FAULTS_EVERY") ? 100 : 300; /* a moment */
     (void)state;
     for (size_t i = 0; i < CUT_SCENES; i++) {
-        crash_count count = crash_play(&scenes[i], CRASH_AS_IT_IS, 300);
+        crash_count count = crash_play(&scenes[i], CRASH_AS_IT_IS, most);
         printf("# %s: %zu moments, %zu states, %zu distinct, %zu torn %s\n", scenes[i].name,
                count.moments, count.states, count.distinct, count.torn, count.first);
         distinct += count.distinct;

@@ -287,8 +287,9 @@ def test_hostile_files(stored, tmp_path, far, ending):
     assert outside.read_bytes() == (stored / name).read_bytes()
 
 
-@pytest.mark.parametrize("shuffle, partition", [("shards", "batches"), (False, "batches"),
-                                                ("blocks", "shards")])
+@pytest.mark.parametrize("shuffle, partition", [
+    ("shards", "batches"), pytest.param(False, "batches", marks=pytest.mark.long),
+    ("blocks", "shards")])
 def test_loaders_fetch_ahead(stored, tmp_path, shuffle, partition):
     pytest.importorskip("torch")
     program = PROGRAM + """

@@ -486,10 +486,12 @@ def both(path, **storage):
     assert report["ok"] and not report["orphan_count"]
 
 
+@pytest.mark.long
 def test_in_s3(s3):  # noqa: F811
     both("s3://bucket/d", **s3)
 
 
+@pytest.mark.long
 def test_without_locks(tmp_path, lockless):  # noqa: F811
     """With numbered commit files, and several writers at once."""
     path = str(tmp_path / "d")

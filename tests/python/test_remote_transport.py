@@ -259,7 +259,8 @@ def large():
 
 
 @pytest.mark.parametrize("change", [faults.pause(60), faults.drip(2.0)])
-@pytest.mark.parametrize("requests", [0, 1, 3])
+@pytest.mark.parametrize("requests", [
+    pytest.param(0, marks=pytest.mark.long), 1, pytest.param(3, marks=pytest.mark.long)])
 def test_ctrl_c(site, transport, change, requests):
     """While the head is awaited, and pieces of tensors on several threads."""
     url = site.put("A", "/m.safetensors", large())

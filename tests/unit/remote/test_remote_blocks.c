@@ -19,18 +19,23 @@
 
 /* ── The file ── */
 
-static unsigned char byte_at(uint64_t offset) {
-    uint64_t word = (offset >> 3) * UINT64_C(0x9e3779b97f4a7c15);
-    return (unsigned char)(word >> (8 * (offset & 7)));
+/* Of 2^16 + 1 bytes again and again: no two blocks of a file are equal. */
+#define PERIOD 65537
+static unsigned char pattern[PERIOD];
+
+static void pattern_make(void) {
+    for (uint64_t i = 0; i < PERIOD; i++)
+        pattern[i] = (unsigned char)((i + 1) * UINT64_C(0x9e3779b97f4a7c15) >> 56);
 }
 
 static void fill_bytes(unsigned char *into, uint64_t begin, uint64_t end) {
-    while (begin < end && (begin & 7)) *into++ = byte_at(begin++);
-    for (; begin + 8 <= end; begin += 8, into += 8) {
-        uint64_t word = (begin >> 3) * UINT64_C(0x9e3779b97f4a7c15);
-        memcpy(into, &word, 8);
+    while (begin < end) {
+        uint64_t from = begin % PERIOD;
+        uint64_t len = end - begin < PERIOD - from ? end - begin : PERIOD - from;
+        memcpy(into, pattern + from, (size_t)len);
+        into += len;
+        begin += len;
     }
-    while (begin < end) *into++ = byte_at(begin++);
 }
 
 static bool are_bytes(const unsigned char *at, uint64_t begin, size_t len) {
@@ -716,5 +721,6 @@ int main(void) {
         cmocka_unit_test(test_end_makes_way), cmocka_unit_test(test_failures_make_way),
         cmocka_unit_test(test_threads),
     };
+    pattern_make();
     return cmocka_run_group_tests_name("remote_blocks", tests, NULL, NULL);
 }

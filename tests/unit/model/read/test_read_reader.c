@@ -83,7 +83,7 @@ typedef struct device {
     char *memory[SLOTS], *whole[SLOTS];
     size_t slot_bytes, added, held_count, most_held;
     sft_filled held[SLOTS];
-    bool *seen[READ_MOST]; /* bytes of blocks that were copied to */
+    char *seen[READ_MOST]; /* 1 for a byte of a block that was copied to */
     uint64_t copied;
     size_t copies;
 } device;
@@ -135,10 +135,9 @@ static void device_complete(device *d, size_t i) {
         assert_true(copy->at % 64 == copy->from % 64);
         memcpy(d->model->found[copy->block] + copy->at, (char *)filled.memory + copy->from,
                copy->len);
-        for (size_t k = 0; k < copy->len; k++) {
-            assert_false(d->seen[copy->block][copy->at + k]);
-            d->seen[copy->block][copy->at + k] = true;
-        }
+        char *seen = d->seen[copy->block] + copy->at;
+        assert_null(memchr(seen, 1, copy->len));
+        memset(seen, 1, copy->len);
         d->copied += copy->len;
     }
     d->copies += filled.copy_count;

@@ -36,7 +36,7 @@ def dump(path):
 
 def build():
     folder = os.path.join(ROOT, "build", "mingw-short")  # make windows-test builds what is optimised
-    done = subprocess.run(f"cmake --preset mingw -B '{folder}' -DCMAKE_C_FLAGS_RELEASE='-O0 -DNDEBUG' "
+    done = subprocess.run(f"cmake --preset mingw -B '{folder}' -DCMAKE_C_FLAGS_RELEASE='-O1 -DNDEBUG' "
                           f"--log-level=WARNING && cmake --build '{folder}'",
                           shell=True, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, check=False)

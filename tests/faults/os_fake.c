@@ -187,7 +187,8 @@ static unsigned name_sum(const char *path) {
 fake_name *fake_name_find(const char *path) {
     unsigned sum = name_sum(path);
     for (size_t i = 0; i < fake.name_count; i++) {
-        if (fake.names[i].sum == sum && is_same_name(fake.names[i].path, path)) return &fake.names[i];
+        fake_name *name = &fake.names[i];
+        if (name->sum == sum && is_same_name(name->path, path)) return name;
     }
     return NULL;
 }

@@ -158,7 +158,7 @@ SUITES = [
     ("replay", "test asan msan coverage m32 s390x aarch64", 600, [PY, "fuzz/run.py", "--replay"],
      "fuzz/run.py"),
     ("hostile", "test", 600, ["{build}/tests/hostile", "40"], "tests/hostile/hostile.c"),
-    ("hostile-long", "long asan msan", 3600, ["{build}/tests/hostile"], "tests/hostile/hostile.c"),
+    ("hostile-long", "long asan msan", 6000, ["{build}/tests/hostile"], "tests/hostile/hostile.c"),
     ("records", "test asan msan coverage", 600, [PY, "tests/hostile/records.py"],
      "tests/hostile/records.py"),
     ("memory", "test", 600, ["{build}/tests/memory", "{build}/safetensors", "5"],

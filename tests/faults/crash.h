@@ -33,11 +33,15 @@ typedef struct crash_count {
     char first[256]; /* what was wrong first */
 } crash_count;
 
+/* FAULTS_EVERY is 100 or more, as in make test. */
+bool crash_hurries(void);
+
 /* At most `most` disks a moment: all subsets where there are so few, else some at random. */
 crash_count crash_play(const crash_scene *scene, crash_without without, size_t most);
 
 /* Plays all scenes and prints what came of them: how many disks were left that differ, 0 if
- * any was wrong. With FAULTS_EVERY (faults.h) `most` is 400 at most, under ASan 1,000. */
+ * any was wrong. With FAULTS_EVERY (faults.h) and under ASan `most` is 1,000 at most, where
+ * crash_hurries 400. */
 size_t crash_play_all(const crash_scene *scenes, size_t count, size_t most);
 /* Plays all without the syncs of files, without those of folders, and without the journal:
  * false if something was taken away (or there were no syncs to take) and not missed.

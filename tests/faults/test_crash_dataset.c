@@ -173,7 +173,7 @@ static const crash_scene scenes[] = {
 #define CUT_SCENES (sizeof scenes / sizeof *scenes)
 
 static void play_scenes(void **state) {
-    size_t distinct = 0, torn = 0, most = getenv("FAULTS_EVERY") ? 100 : 300; /* a moment */
+    size_t distinct = 0, torn = 0, most = crash_hurries() ? 100 : 300; /* a moment */
     (void)state;
     for (size_t i = 0; i < CUT_SCENES; i++) {
         crash_count count = crash_play(&scenes[i], CRASH_AS_IT_IS, most);

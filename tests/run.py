@@ -14,7 +14,7 @@ pytest run. It gets:
   SFT_LIMIT    the suite's limit in seconds, of which limits inside the suite are shares
   TMPDIR       a folder of its own, removed with all that a killed suite or another's library left
 and runs in the repository's root. A suite that reaches its limit is killed and has failed.
-Two suites run at a time: each lane takes the next of one list, which the longest begin.
+Two suites run at a time, and those of BESIDE: each lane takes the next of its list, which the longest begin.
 """
 import argparse
 import glob
@@ -78,6 +78,8 @@ FIRST = ("venv", "spark-env", "python", "spark", "asan", "browser-env", "page", 
          "unit", "info", "stats", "import")
 # The suite that makes what suites of this program, or of this name, need.
 MADE_BY = {VENV: "venv", SPARK: "spark-env", ENGINES: "engines-env", BROWSER: "browser-env", "zig": "zig-env"}
+# Waits for servers, disks and processes for half of its time: runs beside two others.
+BESIDE = {"python"}
 # One at a time: under wine each has a server, and asan-short is itself one of two.
 ALONE = {"windows", "asan-short"}
 TURN = threading.Condition()
@@ -291,22 +293,24 @@ def failures(name, remark, output):
 
 
 def run(command, limit, env, log):
-    """Exit status (None when killed at the limit) and output, kept in log."""
+    """Exit status (None when killed at the limit), output, kept in log, and seconds of processor time."""
     with open(log, "wb") as out:
         child = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL,
                                  stdout=out,
                                  stderr=subprocess.STDOUT, start_new_session=True)
         RUNNING.add(child)
+        late = threading.Event()
+        timer = threading.Timer(limit, lambda: (late.set(), stop(child)))
+        timer.start()
         try:
-            status = child.wait(limit)
-        except subprocess.TimeoutExpired:
-            status = None
+            _, status, used = os.wait4(child.pid, 0)
         finally:
+            timer.cancel()
             stop(child)
-            child.wait()
             RUNNING.discard(child)
+        child.returncode = os.waitstatus_to_exitcode(status)
     with open(log, "rb") as text:
-        return status, text.read()
+        return None if late.is_set() else child.returncode, text.read(), used.ru_utime + used.ru_stime
 
 
 def stop(child):
@@ -332,10 +336,10 @@ def judge(status, output):
     return passed, failed, skipped, ""
 
 
-def report(name, seconds, limit, result, output, log):
+def report(name, seconds, used, limit, result, output, log):
     passed, failed, skipped, remark = result
     said = f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")
-    print(f"{name:<14}{seconds:7.1f} s of {limit:<4}  {said}{'  (' + remark + ')' if remark else ''}",
+    print(f"{name:<14}{seconds:7.1f} s of {limit:<4} {used:7.1f} s busy  {said}{'  (' + remark + ')' if remark else ''}",
           flush=True)
     if failed:
         tail = output.decode("utf-8", "replace").splitlines()[-40:]
@@ -351,9 +355,9 @@ def build(target, env, logs):
               f"cmake --build --preset {preset} --target {goals}")
     begin = time.monotonic()
     log = os.path.join(logs, "build.log")
-    status, output = run(["bash", "-c", script], 900, env, log)
+    status, output, used = run(["bash", "-c", script], 900, env, log)
     result = (1, 0, 0, preset) if status == 0 else (0, 1, 0, f"exit {status}")
-    report("build", time.monotonic() - begin, 900, result, output, log)
+    report("build", time.monotonic() - begin, used, 900, result, output, log)
     # Counts of earlier runs would be added to. (Other build folders may hold wine's, which leads
     # to everything.)
     if target == "coverage":
@@ -399,7 +403,7 @@ def suite(row, env, logs, verbose):
     limit = limit_of(row, env["SFT_TARGET"])
     if not glob.glob(needs, root_dir=ROOT):
         with SAYING:
-            print(f"{name:<14}{'':>7}    {'':<4}     1 skipped  (no {needs})", flush=True)
+            print(f"{name:<14}{'':>7}    {'':<4} {'':>7}         1 skipped  (no {needs})", flush=True)
         return 0, 0, 1, []
     started = time.monotonic()
     log = os.path.join(logs, name + ".log")
@@ -408,13 +412,13 @@ def suite(row, env, logs, verbose):
     os.chmod(temporary, 0o755)  # suites that become another user have folders in it
     env = dict(env, SFT_LIMIT=str(limit), TMPDIR=temporary)
     wine(env, "--serve")
-    status, output = run(words, limit, env, log)
+    status, output, used = run(words, limit, env, log)
     wine(env, "--stop")
     subprocess.run(["chmod", "-R", "u+rwx", temporary], stderr=subprocess.DEVNULL, check=False)
     shutil.rmtree(temporary, ignore_errors=True)
     result = judge(status, output)
     with SAYING:
-        report(name, time.monotonic() - started, limit, result, output, log)
+        report(name, time.monotonic() - started, used, limit, result, output, log)
         if verbose:
             print(output.decode("utf-8", "replace"), flush=True)
     return *result[:3], failures(name, result[3], output) if result[1] else []
@@ -469,9 +473,11 @@ def main():
     if args.no_build or build(args.target, env, logs):
         waiting = sorted(chosen, key=lambda row: FIRST.index(row[0]) if row[0] in FIRST else len(FIRST))
         unmade = {row[0] for row in chosen} & set(MADE_BY.values())
+        beside = [row for row in waiting if row[0] in BESIDE]
+        waiting = [row for row in waiting if row[0] not in BESIDE]
         lanes = [threading.Thread(target=lane, daemon=True,
-                                  args=(waiting, unmade, env, logs, args.verbose, results))
-                 for _ in range(1 if args.target in ALONE else 2)]
+                                  args=(rows, unmade, env, logs, args.verbose, results))
+                 for rows in [waiting] * (1 if args.target in ALONE else 2) + [beside]]
         try:
             for one in lanes:
                 one.start()

@@ -9,9 +9,11 @@
 #              "wheel --use-pep517" where a source package is among them
 #   download_size  the most that fetching takes
 #
-# Third-party wheels are kept outside the clone, in a folder named by the lock files, so that a
-# second environment is made without a network; what another environment has fetched is not
-# fetched again. Of two clones that need the same wheels at once, the second waits for the first.
+# Third-party wheels, and packages installed from them, are kept outside the clone, in folders named
+# by the lock files: a second clone's environment is made without a network, of hard links to the
+# same files. What another environment has fetched is not fetched again. Of two clones that need
+# the same at once, the second waits for the first. Packages that no environment was made of for 60
+# days are removed.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 sources=(CMakeLists.txt pyproject.toml LICENSE cmake data src include cli page bindings/python)
@@ -19,7 +21,10 @@ cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/libsafetensors
 
 say() { echo "$(basename "$0"): $*" >&2; }
 
-pip() { "$venv/bin/python" -m pip --disable-pip-version-check "$@"; }
+pip() { "${new_venv:-$venv}/bin/python" -m pip --disable-pip-version-check "$@"; }
+
+# What is half made would pass for whole.
+forget() { rm -rf "${new:-}" "${new_venv:-}" "$venv"; }
 
 settle_names() {
     local lock
@@ -33,6 +38,7 @@ settle_names() {
             "$python" -c 'import sys; print(sys.version, sys.base_prefix)'; } |
           sha256sum | cut -c1-16)
     wheels=$cache/wheels-$name-$key
+    packages=$cache/packages-$name-$key
 }
 
 find_python() {
@@ -53,7 +59,7 @@ fetch_wheels() {
         [[ ! -d $folder ]] || near+=(--find-links "$folder")
     done
     new=$(mktemp -d "$cache/new-XXXXXX")
-    trap 'rm -rf "$new" "$venv"' EXIT
+    trap forget EXIT
     mkdir "$new/wheels" "$new/tmp"
     say "fetching the packages of ${locks[*]} into $wheels"
     [[ $fetch != wheel* ]] || where=--wheel-dir
@@ -70,19 +76,48 @@ fetch_wheels() {
     mv -T "$new/wheels" "$wheels" 2>/dev/null || [[ -d $wheels ]]
     rm -rf "$new"
     exec {lock}>&-
-    trap 'rm -rf "$venv"' EXIT
+}
+
+# An environment in a folder without a name yet, and the name when it is whole.
+install_packages() {
+    local lock
+    mkdir -p "$cache"
+    exec {lock}>"$packages.lock"
+    ! command -v flock >/dev/null || flock "$lock"
+    if [[ ! -d $packages ]]; then
+        new_venv=$(mktemp -d "$cache/new-XXXXXX")
+        # ensurepip is a package of its own on Debian.
+        "$python" -m venv "$new_venv" >/dev/null ||
+            { "$root/tools/setup.sh" test; "$python" -m venv "$new_venv"; }
+        [[ -d $wheels ]] || fetch_wheels
+        pip install -qq --no-index --no-deps --no-compile --find-links "$wheels" "${required[@]}"
+        env -u PYTHONDONTWRITEBYTECODE "$new_venv/bin/python" -W ignore -c "$warm"
+        # Atomic: a rename. If another process was first, its copy is used.
+        mv -T "$new_venv" "$packages" 2>/dev/null || [[ -d $packages ]]
+        rm -rf "$new_venv"
+        new_venv=
+    fi
+    touch "$packages"
+    find "$cache" -maxdepth 1 -name 'packages-*' -type d -mtime +60 -exec rm -rf {} +
+    exec {lock}>&-
 }
 
 make_venv() {
+    local script
     rm -rf "$venv"
     mkdir -p "$root/build"
-    # What is half made would pass for an environment.
-    trap 'rm -rf "$venv"' EXIT
-    # ensurepip is a package of its own on Debian.
-    "$python" -m venv "$venv" >/dev/null || { "$root/tools/setup.sh" test; "$python" -m venv "$venv"; }
+    trap forget EXIT
+    install_packages
+    "$python" -m venv --without-pip "$venv"
+    # Links, or copies where the cache is on another disk. Nothing writes into such a file: pip and
+    # Python replace files.
+    cp -al "$packages"/lib/. "$venv/lib/" 2>/dev/null || cp -a "$packages"/lib/. "$venv/lib/"
+    for script in "$packages"/bin/*; do
+        [[ -e $venv/bin/${script##*/} ]] ||
+            sed "1s|^#!.*/bin/python[0-9.]*$|#!$venv/bin/python|" "$script" >"$venv/bin/${script##*/}"
+    done
+    chmod +x "$venv"/bin/*
     [[ -d $wheels ]] || fetch_wheels
-    pip install -qq --no-index --no-deps --no-compile --find-links "$wheels" "${required[@]}"
-    env -u PYTHONDONTWRITEBYTECODE "$venv/bin/python" -W ignore -c "$warm"
     ln -sfn "$wheels" "$venv/wheels"
     echo "$key" >"$venv/key"
     trap - EXIT

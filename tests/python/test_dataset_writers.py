@@ -114,6 +114,7 @@ def lockless(tmp_path_factory):
     return str(library)
 
 
+@pytest.mark.long
 @forms("segments")
 def test_without_locks(tmp_path, lockless, form):
     """Which file systems tell in different words."""
@@ -159,6 +160,7 @@ def s3():
         yield {"storage." + key: value for key, value in options.items()}
 
 
+@pytest.mark.long
 @forms("segments")
 def test_in_s3(form, s3):
     told = run("s3://bucket/d", {**s3, "manifest": form})

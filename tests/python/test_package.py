@@ -36,10 +36,10 @@ def run(*command, **more):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory, root):
-    """(source package, wheel): the first made as for a release, in an environment of its own; the
-    second made from such a one by tools/environment.sh."""
+    """(source package, wheel): the second made from such a one by tools/environment.sh. `make
+    wheels-test` makes both in environments of their own, as releases are."""
     out = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--sdist", "--outdir", out, root)
+    run(sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", out, root)
     (source,), (wheel,) = out.glob("*.tar.gz"), (pathlib.Path(sys.prefix) / "made").glob("*.whl")
     return source, wheel
 
@@ -145,9 +145,10 @@ def test_auditwheel_finds_it_fit_for_other_machines(built):
 
 def clean_venv(python, folder, wheel):
     """Path of the interpreter of a new environment with nothing but the wheel."""
-    run(python, "-m", "venv", folder)
-    run(folder / "bin/python", "-m", "pip", "install", "-q", "--no-deps", wheel)
-    return folder / "bin/python"
+    inside = folder / "bin/python"
+    run(python, "-m", "venv", "--without-pip", folder)
+    run(sys.executable, "-m", "pip", "--python", inside, "install", "-q", "--no-deps", wheel)
+    return inside
 
 
 @pytest.mark.parametrize("python", [

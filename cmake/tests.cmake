@@ -92,8 +92,10 @@ if(SFT_CMOCKA_INCLUDE AND SFT_CMOCKA_LIBRARY)
         target_include_directories(object_${name} PRIVATE include ${SFT_FOLDERS} tests
                                    ${SFT_CMOCKA_INCLUDE})
         target_compile_options(object_${name} PRIVATE ${sft_unit_options})
-        target_compile_definitions(object_${name} PRIVATE
-                                   SFT_TEST_INCLUDE="${CMAKE_CURRENT_SOURCE_DIR}/include")
+        if(name MATCHES "^test_(records|torn)$")
+            target_compile_definitions(object_${name} PRIVATE
+                                       SFT_TEST_INCLUDE="${CMAKE_CURRENT_SOURCE_DIR}/include")
+        endif()
         target_link_libraries(object_${name} PRIVATE sft_flags sft_unit_host)
         set(command "")
         if(source MATCHES "/unit/cli/")

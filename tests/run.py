@@ -75,7 +75,7 @@ PYTEST = ["-m", "pytest", "-q", "--durations=20"]
 SHORT, LONG = ["-m", "not long"], ["-m", "long"]
 
 # What begins, for what is short to fill both lanes to the same end: what others wait for, then the longest.
-FIRST = ("venv", "spark-env", "python", "spark", "asan", "browser-env", "page", "cli", "package",
+FIRST = ("venv", "spark-env", "spark", "asan", "browser-env", "page", "cli", "package",
          "unit", "info", "stats", "import")
 # The suite that makes what suites of this program, or of this name, need: spark-env the wheel.
 MADE_BY = {VENV: "venv", SPARK: "spark-env", ENGINES: "engines-env", BROWSER: "browser-env", "zig": "zig-env",
@@ -303,6 +303,7 @@ def run(command, limit, env, log):
         RUNNING.add(child)
         late = threading.Event()
         timer = threading.Timer(limit, lambda: (late.set(), stop(child)))
+        timer.daemon = True  # Ctrl-C does not wait for it
         timer.start()
         try:
             _, status, used = os.wait4(child.pid, 0)

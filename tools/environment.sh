@@ -103,7 +103,7 @@ install_packages() {
 }
 
 make_venv() {
-    local script
+    local part script
     rm -rf "$venv"
     mkdir -p "$root/build"
     trap forget EXIT
@@ -111,7 +111,10 @@ make_venv() {
     "$python" -m venv --without-pip "$venv"
     # Links, or copies where the cache is on another disk. Nothing writes into such a file: pip and
     # Python replace files.
-    cp -al "$packages"/lib/. "$venv/lib/" 2>/dev/null || cp -a "$packages"/lib/. "$venv/lib/"
+    for part in "$packages"/*; do
+        [[ ! -d $part || -L $part || $part == */bin ]] ||
+            cp -al "$part" "$venv/" 2>/dev/null || cp -a "$part" "$venv/"
+    done
     for script in "$packages"/bin/*; do
         [[ -e $venv/bin/${script##*/} ]] ||
             sed "1s|^#!.*/bin/python[0-9.]*$|#!$venv/bin/python|" "$script" >"$venv/bin/${script##*/}"

@@ -149,9 +149,7 @@ def found(step, result):
 # ── Running ──
 
 def command(folder):
-    """The path of the command, which also is `safetensors` on PATH. `python3` is the interpreter
-    itself: what stands on PATH may be a script that chooses one, five times as slow to start."""
-    os.symlink(os.path.realpath(sys.executable), os.path.join(folder, "python3"))
+    """The path of the command, which also is `safetensors` on PATH."""
     default = os.path.join(os.environ.get("SFT_BUILD", os.path.join(ROOT, "build")), "safetensors")
     words = shlex.split(os.environ.get("SFT_COMMAND") or shlex.quote(default))
     words = [os.path.abspath(w) if os.path.exists(w) else w for w in words]

@@ -36,8 +36,7 @@ def run(*command, **more):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory, root):
-    """(source package, wheel): the second made from such a one by tools/environment.sh. `make
-    wheels-test` makes both in environments of their own, as releases are."""
+    """(source package, wheel): the second made from such a one by tools/environment.sh."""
     out = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", out, root)
     (source,), (wheel,) = out.glob("*.tar.gz"), (pathlib.Path(sys.prefix) / "made").glob("*.whl")

@@ -50,6 +50,9 @@ if(SFT_PYTHON)
     add_custom_target(bundle DEPENDS ${sft_bundle}/safetensors.c)
     add_library(safetensors_bundle STATIC EXCLUDE_FROM_ALL ${sft_bundle}/safetensors.c)
     target_compile_options(safetensors_bundle PRIVATE ${SFT_WARNINGS} -Wconversion)
+    if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+        target_compile_options(safetensors_bundle PRIVATE -O1 -Wno-format-truncation)
+    endif()
     target_link_libraries(safetensors_bundle PUBLIC ${sft_threads} ${sft_host_libraries}
                           PRIVATE sft_flags)
     set_target_properties(safetensors_bundle PROPERTIES

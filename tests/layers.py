@@ -384,6 +384,9 @@ def check_parts():
     for name, places in HOOKS.items():
         found = sorted(p for p in sources if re.search(rf"\bconst {name}\b", code[p]))
         check(found == sorted(places), name, f"stands in {', '.join(found)}")
+    told = re.findall(r"src/[\w/]+\.c", read("cmake/optional.cmake"))
+    users = [path for path in sources if re.search(r"\bSFTI_(FOUND_|TEXT_(CRYPTO|ZLIB))", code[path])]
+    check(sorted(told) == sorted(users), "cmake/optional.cmake", f"what was found is asked for in {', '.join(users)}")
 
 
 def local_names(text):

@@ -133,21 +133,22 @@ is_old() {
 }
 
 # In build/package-*, for all environments of one Python: this clone's source package, what it holds,
-# and the wheel made of that, so that a file that it lacks is missed at once. quick, if set, is how
-# it may be compiled instead of with -O3 (tests/run.py); build/$name/compiled says how it is.
+# and the wheel made of that, so that a file that it lacks is missed at once. It is compiled as
+# tests/run.py compiles the library (the compiler's name, -Werror, the way from the build folder to
+# the sources): what ccache has of the one is the other's.
 make_wheel() {
     local lock
     package=build/package-$("$python" -c 'import sys; print(sys.implementation.cache_tag + sys.abiflags)')
     mkdir -p "$package"
     exec {lock}>"$package/lock"
     ! command -v flock >/dev/null || flock "$lock"
-    if is_old "$package/made" || [[ -z ${quick:-} && -s $package/made ]]; then
-        printf '%s' "${quick:-}" >"$package/made.new"
+    if is_old "$package/made"; then
+        touch "$package/made.new"
         rm -f "$package"/*.tar.gz "$package"/*.whl
         "$venv/bin/python" tools/unpack_changed.py "$package" >/dev/null
-        pip wheel -qq --no-index --no-deps --no-build-isolation --wheel-dir "$package" \
-            --config-settings=build-dir="$root/$package/build" \
-            --config-settings=cmake.define.CMAKE_C_FLAGS_RELEASE="${quick:--O3} -DNDEBUG" "./$package/source"
+        CC=${CC:-cc} pip wheel -qq --no-index --no-deps --no-build-isolation --wheel-dir "$package" \
+            --config-settings=build-dir="$root/$package/source/build" \
+            --config-settings=cmake.define.SFT_WERROR=ON "./$package/source"
         mv "$package/made.new" "$package/made"
     fi
     exec {lock}>&-
@@ -155,13 +156,11 @@ make_wheel() {
 
 install_package() {
     cd "$root"
-    [[ ! -e $venv/made ]] || is_old "$venv/package" ||
-        [[ -z ${quick:-} && -s $venv/compiled ]] || return 0
+    [[ ! -e $venv/made ]] || is_old "$venv/package" || return 0
     touch "$venv/package.new"
     make_wheel
     pip install -qq --no-index --no-deps --force-reinstall "$package"/*.whl
     ln -sfn "$root/$package" "$venv/made"
-    cp "$package/made" "$venv/compiled"
     mv "$venv/package.new" "$venv/package"
 }
 

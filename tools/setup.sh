@@ -8,7 +8,7 @@ set -euo pipefail
 
 declare -A packages=(
     [build]="gcc g++ libc6-dev make cmake ninja-build pkg-config python3 zlib1g-dev"
-    [test]="ccache strace clang libclang-rt-14-dev libcmocka-dev libcurl4 python3-venv binutils mandoc openssl libssl-dev zsh fish"
+    [test]="ccache mold strace clang libclang-rt-14-dev libcmocka-dev libcurl4 python3-venv binutils mandoc openssl libssl-dev zsh fish"
     [abi]="abigail-tools binutils"
     [bench]="b3sum curl libjansson-dev libcjson-dev libjson-c-dev"
     [python]="python3-dev python3-venv"

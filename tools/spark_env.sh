@@ -7,7 +7,7 @@
 #   VERSION   build/spark-VERSION of tests/requirements-spark-VERSION.txt instead, as 4.0
 set -euo pipefail
 count=
-[[ ${1:-} != --count ]] || { count=1 quick=-O1; shift; }
+[[ ${1:-} != --count ]] || { count=1; shift; }
 name=spark${1:+-$1}
 locks=("tests/requirements-$name.txt")
 warm="import numpy, pandas, pyarrow.parquet, pyarrow.compute, pytest, safetensors.numpy

@@ -4,7 +4,8 @@
     tools/unpack_changed.py FOLDER     FOLDER/NAME.tar.gz and FOLDER/source
 
 Files that are the same stay as they are, so that a build of FOLDER/source makes only what is not
-made already. What the source package does not hold is removed. Run by tools/environment.sh.
+made already. What the source package does not hold is removed, but for FOLDER/source/build, where
+it is built. Run by tools/environment.sh.
 """
 import os
 import sys
@@ -29,7 +30,9 @@ def main():
             with open(path, "wb") as file:
                 file.write(data)
             os.chmod(path, member.mode)
-    for path, _, names in os.walk(source):
+    for path, folders, names in os.walk(source):
+        if path == source and "build" in folders:
+            folders.remove("build")
         for name in names:
             if os.path.join(path, name) not in held:
                 os.remove(os.path.join(path, name))

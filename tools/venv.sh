@@ -15,6 +15,5 @@ fetch="download --only-binary :all:"
 download_size="1 GB"
 source "$(dirname "$0")/environment.sh"
 
-[[ ${1:-} != --count ]] || quick=-O1
 make_environment
 [[ ${1:-} != --count ]] || echo "1 passed, 0 failed"

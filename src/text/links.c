@@ -23,12 +23,11 @@ static bool of_another(sft_span text, size_t at) {
                                          "checkpoint" };
     size_t from = at;
     while (from > 0 && at - from < SENTENCE_MOST && !ends_sentence(text, from - 1)) from--;
-    for (size_t w = 0; w < SFTI_COUNT(words); w++)
-        for (size_t i = from; i < at; i++) {
-            sft_span rest = { text.data + i, at - i };
-            if ((i == from || !sfti_word_byte(rest.data[-1])) && sfti_starts_with(rest, words[w]))
-                return true;
-        }
+    for (size_t i = from; i < at; i++) {
+        sft_span rest = { text.data + i, at - i };
+        if (i > from && sfti_word_byte(rest.data[-1])) continue;
+        if (sfti_one_of(rest, words, SFTI_COUNT(words), sfti_starts_with)) return true;
+    }
     return false;
 }
 

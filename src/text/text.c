@@ -86,8 +86,9 @@ bool sfti_contains(sft_span text, const char *lower_case) {
 }
 
 bool sfti_starts_with(sft_span text, const char *prefix) {
-    size_t len = strlen(prefix);
-    return text.len >= len && (len == 0 || letters_at(text.data, prefix, len));
+    size_t len = 0;
+    while (prefix[len] && len < text.len && letters_at(text.data + len, prefix + len, 1)) len++;
+    return !prefix[len];
 }
 
 bool sfti_ends_with(sft_span text, const char *suffix) {

@@ -20,7 +20,7 @@
 #define SHARD_COLUMNS 64
 #define GAP 2
 
-static const cli_sort_key tree_key = (cli_sort_key)(CLI_SORT_SIZE + 1);
+static const int tree_key = CLI_SORT_SIZE + 1;
 
 /* The path of the file that holds it. */
 static const char *shard_path(const ls_listing *l, size_t i) {
@@ -274,7 +274,7 @@ static void ls_input(cli *c, const cli_input *input) {
         cli_fail_found(c, input, input->path, &err);
         return;
     }
-    int key = wants_tree(c) || c->set.fold ? (int)tree_key : c->set.sort;
+    int key = wants_tree(c) || c->set.fold ? tree_key : c->set.sort;
     ls_listing l = { .c = c, .set = set, .path = input->path, .key = key };
     l.arena.alloc = c->alloc;
     sft_code code = cli_dtypes_read(c->set.dtype, &l.dtypes, &err);

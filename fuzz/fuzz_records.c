@@ -46,7 +46,7 @@ static void ask_rows(const sfti_records *records) {
         FUZZ_CHECK(sfti_row_source(records, row));
         FUZZ_CHECK(sfti_records_place(records, row->at, &line, &column));
         FUZZ_CHECK(sfti_row_written(records, row).len > 0);
-        for (sfti_item item; sfti_next_item(&rest, &item);)
+        for (sfti_record_item item; sfti_next_item(&rest, &item);)
             FUZZ_CHECK(item.value.data >= row->at && item.value.data <= row->at + row->len);
         (void)sfti_row_name(row, &clauses);
         (void)sfti_row_never_holds(row, &left, &why);

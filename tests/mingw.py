@@ -39,6 +39,7 @@ def build():
     # Without optimisation frames are larger, and gcc warns of its own intrinsics.
     flags = "-O0 -DNDEBUG -Wno-error=frame-larger-than= -Wno-error=sign-conversion"
     done = subprocess.run(f"cmake --preset mingw -B '{folder}' -DCMAKE_C_FLAGS_RELEASE='{flags}' "
+                          f"-DSFT_UNITS=ON "
                           f"--log-level=WARNING && cmake --build '{folder}'",
                           shell=True, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, check=False)

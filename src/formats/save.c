@@ -15,14 +15,14 @@
 
 /* A record that is copied: bytes go by in order, and the last one brings the verdict. */
 typedef struct checked {
-    const sfti_record *record;
+    const sfti_checksum *record;
     const sfti_crc32_table *table;
     uint64_t next;
     uint32_t crc;
     sft_span name;
 } checked;
 
-static sft_code fail_checksum(const sfti_record *record, sft_span name, uint32_t found,
+static sft_code fail_checksum(const sfti_checksum *record, sft_span name, uint32_t found,
                               sft_error *err) {
     return sfti_fail_tensor(err, SFT_FOREIGN_CHECKSUM, record->begin, name,
                             "expected bytes with the recorded CRC-32%s %08x, found %08x",
@@ -45,7 +45,7 @@ static sft_code read_checked(void *ctx, uint64_t offset, void *into, size_t len,
 }
 
 static void expect_checked(void *ctx, const sft_run *runs, size_t count) {
-    const sfti_record *record = ((const checked *)ctx)->record;
+    const sfti_checksum *record = ((const checked *)ctx)->record;
     sfti_announcement all = { .count = 0 };
     for (size_t i = 0; i < count; i++)
         sfti_announce(&all, record->source, record->begin + runs[i].offset, runs[i].len);
@@ -63,7 +63,7 @@ static const sft_source_vtable checked_source_vtable = {
 /* ── Which records ── */
 
 static int compare_records(const void *ctx, uint32_t x, uint32_t y) {
-    const sfti_record *a = &((const sfti_record *)ctx)[x], *b = &((const sfti_record *)ctx)[y];
+    const sfti_checksum *list = ctx, *a = &list[x], *b = &list[y];
     if (a->source != b->source) return (uintptr_t)a->source < (uintptr_t)b->source ? -1 : 1;
     return (a->begin > b->begin) - (a->begin < b->begin);
 }
@@ -85,7 +85,7 @@ static size_t record_of(const saving *s, const sfti_item *item) {
     size_t low = 0, high = s->im->records.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const sfti_record *record = &s->im->records.at[s->order[middle]];
+        const sfti_checksum *record = &s->im->records.at[s->order[middle]];
         bool before = record->source != item->source
                           ? (uintptr_t)record->source < (uintptr_t)item->source
                           : record->begin <= item->begin;
@@ -93,7 +93,7 @@ static size_t record_of(const saving *s, const sfti_item *item) {
         else high = middle;
     }
     if (low == 0) return SIZE_MAX;
-    const sfti_record *record = &s->im->records.at[s->order[low - 1]];
+    const sfti_checksum *record = &s->im->records.at[s->order[low - 1]];
     bool inside = record->source == item->source && item->begin - record->begin < record->len;
     return inside ? s->order[low - 1] : SIZE_MAX;
 }
@@ -104,7 +104,7 @@ static sft_code verify_part(saving *s, size_t i, bool copying, const sft_job *jo
     const sfti_item *item = &s->im->items.at[s->im->item_of[i]];
     size_t at = record_of(s, item);
     if (at == SIZE_MAX || s->done[at]) return SFT_OK;
-    const sfti_record *record = &s->im->records.at[at];
+    const sfti_checksum *record = &s->im->records.at[at];
     const sfti_crc32_table *table = &s->tables[record->castagnoli];
     uint64_t bytes;
     s->done[at] = true;
@@ -143,7 +143,7 @@ static void announce_records(const saving *s) {
     for (size_t i = 0; i < s->im->parts.count; i++) {
         size_t at = record_of(s, &s->im->items.at[s->im->item_of[i]]);
         if (at == SIZE_MAX || at == last) continue;
-        const sfti_record *record = &s->im->records.at[at];
+        const sfti_checksum *record = &s->im->records.at[at];
         sfti_announce(&all, record->source, record->begin, record->len);
         last = at;
     }

@@ -120,19 +120,19 @@ bool sfti_info_metadata(const sft_info *info, const char *key, sft_span *out) {
 
 /* ── Values ── */
 
-sfti_value sfti_text_value(sft_span text) {
-    return (sfti_value){ SFTI_TEXT, text, NULL, 0 };
+sfti_fact_value sfti_text_value(sft_span text) {
+    return (sfti_fact_value){ SFTI_TEXT, text, NULL, 0 };
 }
 
-sfti_value sfti_number_value(sft_span text) {
-    return (sfti_value){ SFTI_NUMBER, text, NULL, 0 };
+sfti_fact_value sfti_number_value(sft_span text) {
+    return (sfti_fact_value){ SFTI_NUMBER, text, NULL, 0 };
 }
 
-sfti_value sfti_bool_value(bool value) {
-    return (sfti_value){ SFTI_BOOL, sft_span_cstr(value ? "true" : "false"), NULL, 0 };
+sfti_fact_value sfti_bool_value(bool value) {
+    return (sfti_fact_value){ SFTI_BOOL, sft_span_cstr(value ? "true" : "false"), NULL, 0 };
 }
 
-static bool same_value(const sfti_value *a, const sfti_value *b) {
+static bool same_value(const sfti_fact_value *a, const sfti_fact_value *b) {
     if (a->type != b->type || a->count != b->count) return false;
     for (size_t i = 0; i < a->count; i++)
         if (!sft_span_equal(a->items[i], b->items[i])) return false;
@@ -150,7 +150,7 @@ bool sfti_is_placeholder(sft_span text) {
 /* ── Facts ── */
 
 /* NULL when it is there already or there are enough. */
-sfti_fact *sfti_info_add(sft_info *info, sft_fact field, sfti_value value, sft_span source,
+sfti_fact *sfti_info_add(sft_info *info, sft_fact field, sfti_fact_value value, sft_span source,
                          int trust) {
     sfti_fact **link = &info->facts[field];
     if (value.type == SFTI_TEXT) {
@@ -176,11 +176,11 @@ sfti_fact *sfti_info_add(sft_info *info, sft_fact field, sfti_value value, sft_s
 
 void sfti_info_add_text(sft_info *info, sft_fact field, sft_span text, sft_span source,
                         int trust) {
-    sfti_info_add(info, field, (sfti_value){ .text = text }, source, trust);
+    sfti_info_add(info, field, (sfti_fact_value){ .text = text }, source, trust);
 }
 
 void sfti_info_add_written(sft_info *info, sft_span text, sft_span source, int trust) {
-    const sfti_value value = sfti_text_value(sfti_trim(text));
+    const sfti_fact_value value = sfti_text_value(sfti_trim(text));
     if (sfti_same_letters(value.text, "unknown")) return;
     sfti_fact *fact = sfti_info_add(info, SFT_FACT_ARCHITECTURE, value, source, trust);
     if (fact) fact->as_written = !sfti_record_find(info->records, SFTI_MODEL, value.text);
@@ -191,7 +191,7 @@ void sfti_info_add_cstr(sft_info *info, sft_fact field, const char *text, sft_sp
     if (text) sfti_info_add_text(info, field, sft_span_cstr(text), source, trust);
 }
 
-static void item_put(sft_info *info, sfti_value *list, sft_span text) {
+static void item_put(sft_info *info, sfti_fact_value *list, sft_span text) {
     text = sfti_trim(text);
     if (sfti_is_placeholder(text) || list->count >= COLLECT_ITEMS) return;
     for (size_t i = 0; i < list->count; i++)
@@ -207,7 +207,7 @@ static void item_put(sft_info *info, sfti_value *list, sft_span text) {
 
 void sfti_info_add_item(sft_info *info, sft_fact field, sft_span text, sft_span source,
                         int trust) {
-    sfti_value list = { SFTI_LIST, { NULL, 0 }, NULL, 0 };
+    sfti_fact_value list = { SFTI_LIST, { NULL, 0 }, NULL, 0 };
     sfti_fact *fact = info->facts[field];
     while (fact && (fact->value.type != SFTI_LIST || !sft_span_equal(fact->source, source)))
         fact = fact->next;
@@ -221,7 +221,7 @@ void sfti_info_add_item(sft_info *info, sft_fact field, sft_span text, sft_span 
 
 void sfti_info_add_commas(sft_info *info, sft_fact field, sft_span text, sft_span source,
                           int trust) {
-    sfti_value list = { SFTI_LIST, { NULL, 0 }, NULL, 0 };
+    sfti_fact_value list = { SFTI_LIST, { NULL, 0 }, NULL, 0 };
     sft_span piece;
     while (list.count < COLLECT_ITEMS && sfti_next_piece(&text, ',', &piece))
         item_put(info, &list, piece);
@@ -269,8 +269,8 @@ const sfti_training_slot sfti_training_slots[TRAIN_KEYS] = {
     [TRAIN_VAE_SHA256] = { "sha256", SFTI_TEXT }, [TRAIN_VAE_AUTOV1] = { "autov1", SFTI_TEXT },
 };
 
-void sfti_info_train(sft_info *info, sfti_training_key key, sfti_value value) {
-    sfti_value *slot = &info->training[key];
+void sfti_info_train(sft_info *info, sfti_training_key key, sfti_fact_value value) {
+    sfti_fact_value *slot = &info->training[key];
     if (slot->text.len > 0 || slot->count > 0) return;
     if (value.type != SFTI_LIST) {
         value.text = sfti_trim(value.text);

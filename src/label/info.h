@@ -30,17 +30,17 @@ typedef enum sfti_value_type {
     SFTI_LIST      /* items, texts */
 } sfti_value_type;
 
-typedef struct sfti_value {
+typedef struct sfti_fact_value {
     sfti_value_type type;
     sft_span text;
     const sft_span *items;
     size_t count;
-} sfti_value;
+} sfti_fact_value;
 
 /* One candidate for a field. Candidates of a field stand in order of trust after
  * sfti_info_resolve; the first is the value, the next at most 16 are its others. */
 typedef struct sfti_fact {
-    sfti_value value;
+    sfti_fact_value value;
     sft_span source; /* "header:ss_output_name", "sidecar:x.json:/description", "tensors" */
     int trust;       /* 0 to 100 */
     struct sfti_fact *next;
@@ -249,7 +249,7 @@ struct sft_info {
     sfti_list triggers, tags, claims, links, civitai, prompts, previews, sidecars, notes;
     sfti_list privates;
     sfti_list components, conflicts, datasets, buckets, merge_sources, loaders;
-    sfti_value training[TRAIN_KEYS];
+    sfti_fact_value training[TRAIN_KEYS];
     bool has_training, has_merge, has_provenance, has_workflow, has_prompt_graph;
     sft_span merge_tool, merge_method, merge_recipe; /* recipe: JSON text */
     sfti_adapter adapter;
@@ -307,9 +307,9 @@ sft_span sfti_info_copy(sft_info *info, sft_span text);
 const char *sfti_info_cstr(sft_info *info, sft_span text);
 /* Words with a text between them. */
 sft_span sfti_info_joined(sft_info *info, const sft_span *words, size_t count, const char *between);
-sfti_value sfti_text_value(sft_span text);
-sfti_value sfti_number_value(sft_span text);
-sfti_value sfti_bool_value(bool value);
+sfti_fact_value sfti_text_value(sft_span text);
+sfti_fact_value sfti_number_value(sft_span text);
+sfti_fact_value sfti_bool_value(bool value);
 /* before and text, joined in the arena ("header:" and a key). */
 sft_span sfti_info_join(sft_info *info, const char *before, sft_span text);
 
@@ -318,7 +318,7 @@ void sfti_drop_facts(sfti_fact **link, sft_span source);
 /* Add a candidate; placeholders ("", None, null, NOFILE, … FM §1.0) are no facts. The same
  * value from the same source is kept once. What info->said, a row of a user's, says of a model that
  * the library knows has a trust of 79 at most. */
-sfti_fact *sfti_info_add(sft_info *info, sft_fact field, sfti_value value, sft_span source,
+sfti_fact *sfti_info_add(sft_info *info, sft_fact field, sfti_fact_value value, sft_span source,
                          int trust);
 void sfti_info_add_text(sft_info *info, sft_fact field, sft_span text, sft_span source,
                         int trust);
@@ -335,7 +335,7 @@ void sfti_info_add_item(sft_info *info, sft_fact field, sft_span text, sft_span 
                         int trust);
 /* The first value of a slot stays. Numbers are taken from texts too (Python writes all as
  * text); what is no number is none for a slot of numbers. */
-void sfti_info_train(sft_info *info, sfti_training_key key, sfti_value value);
+void sfti_info_train(sft_info *info, sfti_training_key key, sfti_fact_value value);
 void sfti_info_train_uint(sft_info *info, sfti_training_key key, uint64_t value);
 void sfti_info_trigger(sft_info *info, sft_span text, sft_span source, int trust, int group);
 /* The same with the data set's folder; NULL when it is no word, or out of memory. */

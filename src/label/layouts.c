@@ -31,7 +31,7 @@ static void read_suffix(const sfti_record_row *from) {
     if (!sfti_next_said(&rest, &type) || !sfti_next_said(&rest, &role)) return;
     for (size_t i = 0; i < WORDS; i++) told[i] = (sft_span){ "", 0 };
     sft_span items = rest;
-    for (sfti_item item; sfti_next_item(&items, &item);)
+    for (sfti_record_item item; sfti_next_item(&items, &item);)
         for (size_t i = 0; item.name.len > 0 && i < WORDS; i++)
             if (sfti_is(item.name, words[i])) told[i] = item.value;
     bool pair = told[PAIR].len > 0;
@@ -70,8 +70,8 @@ static void read_layout_rows(void) {
         while (as < SFTI_FORMATS - 1 && !sfti_is(format, sfti_format_names[as])) as++;
         while (layout_count < SFTI_COUNT(layout_table) && sfti_next_said(&rest, &prefix)) {
             sfti_name_layout *to = &layout_table[layout_count++];
-            *to = (sfti_name_layout){ .prefix = to->text, .format = (sfti_format)as, .own = own,
-                                      .part = own ? SFTI_PART_MAIN : (sfti_part)of };
+            *to = (sfti_name_layout){ .prefix = to->text, .format = (sfti_adapter_format)as,
+                                      .own = own, .part = own ? SFTI_PART_MAIN : (sfti_part)of };
             if (prefix.len < SFTI_ADAPTER_NAME) memcpy(to->text, prefix.data, prefix.len);
         }
     }

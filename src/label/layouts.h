@@ -14,11 +14,11 @@ typedef enum sfti_part {
     SFTI_ADAPTER_PARTS
 } sfti_part;
 
-typedef enum sfti_format {
+typedef enum sfti_adapter_format {
     SFTI_FORMAT_CLONEOFSIMO = 0, SFTI_FORMAT_XLABS, SFTI_FORMAT_ONETRAINER, SFTI_FORMAT_KOHYA,
     SFTI_FORMAT_LYCORIS, SFTI_FORMAT_MLX, SFTI_FORMAT_BFL, SFTI_FORMAT_DIFFUSERS,
     SFTI_FORMAT_PEFT, SFTI_FORMATS
-} sfti_format;
+} sfti_adapter_format;
 extern const char *const sfti_format_names[SFTI_FORMATS];
 
 #define SFTI_ADAPTER_NAME 32
@@ -27,7 +27,7 @@ extern const char *const sfti_format_names[SFTI_FORMATS];
 typedef struct sfti_name_layout {
     const char *prefix;
     sfti_part part;
-    sfti_format format;
+    sfti_adapter_format format;
     bool own; /* the prefix belongs to the layer's name */
     char text[SFTI_ADAPTER_NAME]; /* the prefix */
 } sfti_name_layout;

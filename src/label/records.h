@@ -199,11 +199,11 @@ static inline const char *sfti_row_line_end(const char *at, size_t len) {
 /* The first word of the first row of that word that a record has, or empty. */
 sft_span sfti_record_word(const sfti_records *records, const sfti_record *record, sfti_word word);
 /* What a row says: words, between quotes where they have blanks, then NAME=VALUE and flags. */
-typedef struct sfti_item {
+typedef struct sfti_record_item {
     sft_span name;  /* empty: a word */
     sft_span value; /* of a flag empty */
-} sfti_item;
-bool sfti_next_item(sft_span *rest, sfti_item *item);
+} sfti_record_item;
+bool sfti_next_item(sft_span *rest, sfti_record_item *item);
 /* The next word; false at the first that is none. */
 bool sfti_next_said(sft_span *rest, sft_span *word);
 /* A bit for a first letter, in whatever case, and whether a row may have a word that begins as the

@@ -11,7 +11,7 @@ static void put_text(sfti_cursor *at, sft_span text) {
     sfti_put_span(at, (sft_fact)at->row->field, text);
 }
 
-static bool scalar(const sfti_cursor *at, sfti_value *out) {
+static bool scalar(const sfti_cursor *at, sfti_fact_value *out) {
     if (at->json->type == SFTI_JSON_STRING) *out = sfti_text_value(at->text);
     else if (sfti_at_number(at)) *out = sfti_number_value(at->text);
     else if (sfti_at_bool(at) >= 0) *out = sfti_bool_value(sfti_at_bool(at) == 1);
@@ -65,7 +65,7 @@ static bool took_list(sfti_cursor *at, void (*take)(sfti_cursor *at)) {
 /* ── Facts ── */
 
 void sfti_take_fact(sfti_cursor *at) {
-    sfti_value value;
+    sfti_fact_value value;
     if (scalar(at, &value))
         sfti_info_add(at->info, (sft_fact)at->row->field, value, sfti_cursor_source(at),
                       at->row->trust);
@@ -201,7 +201,7 @@ void sfti_take_alpha_pattern(sfti_cursor *at) {
 /* ── Training ── */
 
 void sfti_take_train(sfti_cursor *at) {
-    sfti_value value;
+    sfti_fact_value value;
     if (scalar(at, &value)) sfti_info_train(at->info, (sfti_training_key)at->row->field, value);
 }
 

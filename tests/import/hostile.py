@@ -7,7 +7,8 @@ Every file of hostile_pickle.py and hostile_other.py is given to convert, info, 
 is part of a case's. Each must be answered within MOST_MS of the processor and MEGABYTES of
 addresses besides six times those of the files, without a crash, a program, a process or a socket (tests/tools/confine.c), with the code
 of tests/import/verdicts.tsv ("-": it is read) and, of those commands that do not, nothing written.
-SFT_TARGET=check runs convert alone, on every third case. --update writes the verdicts anew: read
+SFT_TARGET=check runs convert alone, on every third case; SFT_TARGET=test convert on all, the others
+on every third. --update writes the verdicts anew: read
 the difference.
 """
 import concurrent.futures
@@ -135,18 +136,19 @@ def main():
     arguments = sys.argv[1:]
     update, verbose = "--update" in arguments, "-v" in arguments
     wanted = [word for word in arguments if not word.startswith("-")]
-    quick = os.environ.get("SFT_TARGET") == "check" and not update
-    commands = COMMANDS[:1] if quick else COMMANDS
-    cases = list(all_cases(wanted))
-    if quick and not wanted:
+    quick = not update and not wanted and os.environ.get("SFT_TARGET")
+    cases = list(enumerate(all_cases(wanted)))
+    if quick == "check":
         cases = cases[::3]
     expected = verdicts() if os.path.exists(VERDICTS) else {}
     known, failed = codes(), 0
     with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        for name, found, troubles in pool.map(lambda c: judge(*c, commands), cases):
+        for name, found, troubles in pool.map(
+                lambda c: judge(*c[1], COMMANDS[:1] if quick == "check" or quick == "test" and c[0] % 3 else COMMANDS),
+                cases):
             if update:
                 expected[name] = found
-            elif found != expected.get(name, [])[:len(commands)]:
+            elif found != expected.get(name, [])[:len(found)]:
                 troubles.append(f"{found}, expected {expected.get(name)}")
             troubles += [f"{code} is no code of docs/errors.md" for code in found
                          if code not in known]

@@ -146,7 +146,7 @@ def check_subproject(work):
                    "FetchContent_MakeAvailable(safetensors)\n"
                    f"add_executable(consumer {SOURCE})\n"
                    "target_link_libraries(consumer safetensors::safetensors)\n")
-    try_program("FetchContent", f"cmake -S '{sub}' -B '{sub}/build' -G Ninja && "
+    try_program("FetchContent", f"cmake -S '{sub}' -B '{sub}/build' -G Ninja -DSFT_UNITS=ON && "
                 f"cmake --build '{sub}/build' --target consumer && '{sub}/build/consumer'")
     ok, text = sh(f"cmake --install '{sub}/build' --prefix '{prefix}'")
     check(ok and not os.path.exists(prefix), "a part of another build installs nothing", text)

@@ -214,8 +214,8 @@ sft_code sfti_import_meta(sfti_import *im, const char *key, sft_span value) {
 
 sft_code sfti_import_crc32(sfti_import *im, const sft_source *source, uint64_t begin,
                            uint64_t len, uint32_t crc32, bool castagnoli) {
-    sfti_record *record = sfti_list_more(im, &im->records, sizeof *record);
+    sfti_checksum *record = sfti_list_more(im, &im->records, sizeof *record);
     if (!record) return SFT_OUT_OF_MEMORY;
-    *record = (sfti_record){ source, begin, len, crc32, castagnoli };
+    *record = (sfti_checksum){ source, begin, len, crc32, castagnoli };
     return SFT_OK;
 }

@@ -60,12 +60,12 @@ typedef struct sfti_held {
 } sfti_held;
 
 /* Bytes whose checksum is recorded. */
-typedef struct sfti_record {
+typedef struct sfti_checksum {
     const sft_source *source;
     uint64_t begin, len;
     uint32_t crc;
     bool castagnoli; /* it is a CRC-32C */
-} sfti_record;
+} sfti_checksum;
 
 /* More different globals than these are only counted. */
 #define SFTI_MOST_GLOBALS 4096
@@ -117,7 +117,7 @@ struct sft_import {
     SFTI_IMPORT_LIST(sft_import_branch) branches;
     SFTI_IMPORT_LIST(sft_import_alias) aliases;
     SFTI_IMPORT_LIST(sft_pair) metadata;
-    SFTI_IMPORT_LIST(sfti_record) records;
+    SFTI_IMPORT_LIST(sfti_checksum) records;
     /* Once settled, one for each tensor of the result: */
     SFTI_IMPORT_LIST(sft_part) parts;
     uint32_t *item_of;

@@ -48,7 +48,7 @@ static void cut_facts(sfti_fact *list) {
         if (n++ == OTHERS_MOST) list->next = NULL;
 }
 
-static sfti_fact *new_fact(sft_info *info, sfti_value value, sft_span source, int trust) {
+static sfti_fact *new_fact(sft_info *info, sfti_fact_value value, sft_span source, int trust) {
     sfti_fact *fact = sfti_info_take(info, sizeof *fact);
     if (fact) *fact = (sfti_fact){ value, source, trust, NULL, false, false, NULL };
     return fact;

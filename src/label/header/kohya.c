@@ -59,7 +59,7 @@ static void take_rates(sfti_cursor *at) {
     if (!kept) return;
     memcpy(kept, items, count * sizeof *kept);
     sfti_info_train(at->info, (sfti_training_key)at->row->field,
-                    (sfti_value){ SFTI_LIST, { "", 0 }, kept, count });
+                    (sfti_fact_value){ SFTI_LIST, { "", 0 }, kept, count });
 }
 
 /* trust: its digits */

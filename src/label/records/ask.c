@@ -133,12 +133,12 @@ static bool is_flag(sft_span word) {
     return false;
 }
 
-bool sfti_next_item(sft_span *rest, sfti_item *item) {
+bool sfti_next_item(sft_span *rest, sfti_record_item *item) {
     const char *at = rest->data, *end = at + rest->len;
     bool named = true;
     while (at < end && sfti_row_blank(*at)) at++;
     const char *begin = at;
-    *item = (sfti_item){ { "", 0 }, { "", 0 } };
+    *item = (sfti_record_item){ { "", 0 }, { "", 0 } };
     if (at == end) return false;
     bool quoted = *at == '"';
     while (!quoted && at < end && !sfti_row_blank(*at)) {
@@ -166,7 +166,7 @@ bool sfti_next_item(sft_span *rest, sfti_item *item) {
 /* Most are plain words. */
 bool sfti_next_said(sft_span *rest, sft_span *word) {
     const char *at = rest->data, *end = at + rest->len;
-    sfti_item item;
+    sfti_record_item item;
     while (at < end && sfti_row_blank(*at)) at++;
     const char *begin = at;
     while (at < end && (uint8_t)*at > ' ' && *at != '=' && *at != '"') at++;
@@ -182,7 +182,7 @@ bool sfti_next_said(sft_span *rest, sft_span *word) {
 
 bool sfti_row_has(const sfti_record_row *row, const char *name, sft_span *value) {
     sft_span rest = sfti_row_text(row);
-    for (sfti_item item; sfti_next_item(&rest, &item);) {
+    for (sfti_record_item item; sfti_next_item(&rest, &item);) {
         if (!sfti_is(item.name, name)) continue;
         if (value) *value = item.value;
         return true;

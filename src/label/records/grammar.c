@@ -279,7 +279,7 @@ static bool check_word(grammar *g, sft_span word) {
 }
 
 /* Whether marks have NAME= (or, of a flag, NAME). */
-static bool has_mark(const char *marks, const sfti_item *item, bool flag) {
+static bool has_mark(const char *marks, const sfti_record_item *item, bool flag) {
     sft_span rest = sft_span_cstr(marks ? marks : ""), mark;
     while (sfti_next_piece(&rest, ' ', &mark)) {
         bool valued = sfti_ends(mark, "=");
@@ -289,7 +289,7 @@ static bool has_mark(const char *marks, const sfti_item *item, bool flag) {
     return false;
 }
 
-static bool check_mark(grammar *g, const sfti_item *item, bool flag) {
+static bool check_mark(grammar *g, const sfti_record_item *item, bool flag) {
     static const struct { const char *name; sfti_record_type type; } ids[] = {
         { "kind", SFTI_KIND }, { "covers", SFTI_KIND }, { "prediction", SFTI_PREDICTION },
         { "of", SFTI_MODEL },
@@ -334,7 +334,7 @@ static bool check_words(grammar *g) {
     if (!check_quotes(g, rest)) return false;
     if (tab.len > 0 && g->row->word == SFTI_MODULES)
         return wrong_at(g, tab, "blanks between modules");
-    for (sfti_item item; sfti_next_item(&rest, &item);) {
+    for (sfti_record_item item; sfti_next_item(&rest, &item);) {
         const char *end = item.name.data + item.name.len;
         bool flag = item.name.len > 0 && (end == whole.data + whole.len || *end != '=');
         if (!spend(g, item.value)) return false;

@@ -83,7 +83,7 @@ void sfti_put_double(sfti_json_writer *w, const char *key, double value, bool ne
     else sfti_json_null(w);
 }
 
-void sfti_put_value(sfti_json_writer *w, const sfti_value *value) {
+void sfti_put_value(sfti_json_writer *w, const sfti_fact_value *value) {
     switch (value->type) {
     case SFTI_TEXT: sfti_json_span(w, value->text); break;
     case SFTI_BOOL: sfti_json_raw(w, value->text); break;

@@ -41,7 +41,7 @@ bool sfti_put_open(sfti_json_writer *w, const char *key, char bracket, bool know
 void sfti_put_text(sfti_json_writer *w, const char *key, sft_span text); /* AS_TEXT */
 /* null for what is no number a model can have, which a negative one may be. */
 void sfti_put_double(sfti_json_writer *w, const char *key, double value, bool negative);
-void sfti_put_value(sfti_json_writer *w, const sfti_value *value);
+void sfti_put_value(sfti_json_writer *w, const sfti_fact_value *value);
 /* {"value","source","trust"}: of one fact into an open object, of all in a list. */
 void sfti_put_candidate(sfti_json_writer *w, const sfti_fact *fact);
 void sfti_put_candidates(sfti_json_writer *w, const char *key, const sfti_fact *facts);

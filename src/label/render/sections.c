@@ -279,7 +279,7 @@ static void put_civitai(sfti_json_writer *w, const sft_info *info) {
 /* ── training ── */
 
 static void put_slot(sfti_json_writer *w, const sft_info *info, int which) {
-    const sfti_value *slot = &info->training[which];
+    const sfti_fact_value *slot = &info->training[which];
     sfti_json_key(w, sfti_training_slots[which].name);
     if (which == TRAIN_NETWORK_ARGS) sfti_json_text(w, slot->text);
     else if (slot->text.len == 0 && slot->count == 0) sfti_json_null(w);
@@ -288,7 +288,7 @@ static void put_slot(sfti_json_writer *w, const sft_info *info, int which) {
         /* Numbers: text encoders' learning rates. */
         sfti_json_open(w, '[');
         for (size_t i = 0; i < slot->count; i++) {
-            sfti_value one = sfti_number_value(slot->items[i]);
+            sfti_fact_value one = sfti_number_value(slot->items[i]);
             sfti_put_value(w, &one);
         }
         sfti_json_close(w, ']');

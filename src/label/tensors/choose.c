@@ -4,7 +4,7 @@
 #include "label/tensors/signatures.h"
 
 /* However many rows a user has, those of the library have places. */
-void sfti_held_add(sfti_held *held, const sfti_record_row *row, bool hidden) {
+void sfti_held_add(sfti_held_rows *held, const sfti_record_row *row, bool hidden) {
     size_t users = 0;
     for (size_t i = 0; row->text > 0 && i < held->count && i < SFTI_HELD; i++)
         users += held->rows[i]->text > 0;
@@ -34,7 +34,7 @@ static const sfti_record *common_record(const sfti_records *records, const sfti_
     return id ? sfti_record_find(records, a->type, sft_span_cstr(id)) : NULL;
 }
 
-sfti_chosen sfti_held_choose(const sfti_records *records, const sfti_held *held) {
+sfti_chosen sfti_held_choose(const sfti_records *records, const sfti_held_rows *held) {
     sfti_chosen chosen = { NULL, NULL, { NULL, NULL } };
     bool under[SFTI_HELD] = { false }, passed[SFTI_HELD] = { false }, hidden = false;
     int sure[SFTI_HELD];
@@ -71,7 +71,7 @@ sfti_chosen sfti_held_choose(const sfti_records *records, const sfti_held *held)
     return chosen;
 }
 
-const char *sfti_held_kind(const sfti_records *records, const sfti_held *held) {
+const char *sfti_held_kind(const sfti_records *records, const sfti_held_rows *held) {
     const char *kind = held->count > 0 ? sfti_row_kind(records, held->rows[0]) : NULL;
     for (size_t i = 1; kind && i < held->count && i < SFTI_HELD; i++) {
         const char *other = sfti_row_kind(records, held->rows[i]);

@@ -333,7 +333,7 @@ bool sfti_clauses_hold(const sfti_view *view, sft_span clauses, sfti_evidence *e
 static bool match_rows(const sfti_view *view, sfti_table_id table, sfti_matched *out) {
     const sfti_records *records = view->info->records;
     const sfti_record_row *row;
-    sfti_held held = { .count = 0 };
+    sfti_held_rows held = { .count = 0 };
     bool packed;
     for (size_t i = 0; (row = sfti_table_row(records, table, i)); i++)
         if (sfti_clauses_hold(view, sfti_row_text(row), NULL, &packed))

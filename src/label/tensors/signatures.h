@@ -76,20 +76,20 @@ bool sfti_clauses_hold(const sfti_view *view, sft_span clauses, sfti_evidence *e
                        bool *packed);
 /* Rows that hold (choose.c). */
 #define SFTI_HELD 32
-typedef struct sfti_held {
+typedef struct sfti_held_rows {
     const sfti_record_row *rows[SFTI_HELD];
     bool hidden[SFTI_HELD]; /* it holds as far as packed tensors let one see */
     size_t count;           /* SFTI_HELD + 1: more */
-} sfti_held;
-void sfti_held_add(sfti_held *held, const sfti_record_row *row, bool hidden);
+} sfti_held_rows;
+void sfti_held_add(sfti_held_rows *held, const sfti_record_row *row, bool hidden);
 /* The kind that all of them tell, or NULL. */
-const char *sfti_held_kind(const sfti_records *records, const sfti_held *held);
+const char *sfti_held_kind(const sfti_records *records, const sfti_held_rows *held);
 typedef struct sfti_chosen {
     const sfti_record_row *row;    /* it is over all others; NULL: none is, or one may hide */
     const sfti_record *common;     /* then: what they have in common, or NULL */
     const sfti_record_row *tops[2]; /* two that none is over, if none hides; else NULL */
 } sfti_chosen;
-sfti_chosen sfti_held_choose(const sfti_records *records, const sfti_held *held);
+sfti_chosen sfti_held_choose(const sfti_records *records, const sfti_held_rows *held);
 
 /* The rows of a table after each of the prefixes, which are words and follow one more; *at is the
  * view that saw it. */

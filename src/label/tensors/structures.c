@@ -6,7 +6,7 @@ const char *sfti_forms_family(const sfti_forms *forms, bool adapter) {
     const sfti_records *records = forms->info->records;
     const unsigned of = adapter ? SFTI_OF_ADAPTERS : SFTI_OF_MODELS;
     const sfti_record_row *row;
-    sfti_held held = { .count = 0 };
+    sfti_held_rows held = { .count = 0 };
     for (size_t i = 0; (row = sfti_table_row(records, SFTI_STRUCTURES, i)); i++)
         if (row->sub & of && sfti_forms_hold(forms, sfti_row_text(row)))
             sfti_held_add(&held, row, false);

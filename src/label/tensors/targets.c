@@ -120,7 +120,7 @@ bool sfti_forms_hold(const sfti_forms *forms, sft_span clauses) {
 /* What rows say of models that the modules do not exclude. */
 static sfti_chosen target_rows(const sfti_forms *forms) {
     const sfti_records *records = forms->info->records;
-    sfti_held held = { .count = 0 };
+    sfti_held_rows held = { .count = 0 };
     const sfti_record_row *row;
     for (size_t i = 0; (row = sfti_table_row(records, SFTI_ADAPTERS, i)); i++) {
         sft_span id = sft_span_cstr(sfti_row_record(records, row)->id);

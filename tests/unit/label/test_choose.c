@@ -53,7 +53,7 @@ static const struct { const char *held, *told; } cases[] = {
     { "top control", "kinds" },
 };
 
-static void told(const sfti_records *records, const sfti_held *held, char *out, size_t size) {
+static void told(const sfti_records *records, const sfti_held_rows *held, char *out, size_t size) {
     sfti_chosen chosen = sfti_held_choose(records, held);
     const char *kind = sfti_held_kind(records, held);
     if (chosen.row)
@@ -85,7 +85,7 @@ static void the_most_particular(void **state) {
     (void)state;
     if (sfti_records_read(&arena, &one, 1, &records, &err)) fail_msg("%s", err.message);
     for (size_t i = 0; i < SFTI_COUNT(cases); i++) {
-        sfti_held held = { .count = 0 };
+        sfti_held_rows held = { .count = 0 };
         char words[64], got[64];
         snprintf(words, sizeof words, "%s", cases[i].held);
         for (char *rest = words, *word; (word = strtok_r(rest, " ", &rest));)
@@ -108,7 +108,7 @@ static void rows_of_one_record(void **state) {
     const sfti_record *grand = sfti_record_find(records, SFTI_MODEL, sft_span_cstr("grand"));
     const sfti_record_row *sure = sfti_record_row_of(records, grand, SFTI_TENSORS, NULL);
     const sfti_record_row *guess = sfti_record_row_of(records, grand, SFTI_TENSORS, sure);
-    sfti_held held = { .count = 0 };
+    sfti_held_rows held = { .count = 0 };
     sfti_held_add(&held, guess, false);
     assert_ptr_equal(sfti_held_choose(records, &held).row, guess);
     sfti_held_add(&held, sure, false);

@@ -91,7 +91,7 @@ static void training_is_set_once(void **state) {
 static void no_more_than_is_kept(void **state) {
     sft_info *info = fresh();
     sft_span items[2] = { s("a"), s("b") };
-    const sfti_value list = { SFTI_LIST, { "", 0 }, items, 2 }, one = { SFTI_LIST, { "", 0 },
+    const sfti_fact_value list = { SFTI_LIST, { "", 0 }, items, 2 }, one = { SFTI_LIST, { "", 0 },
         items, 1 },
                      other = { SFTI_LIST, { "", 0 }, items + 1, 1 }, none = { SFTI_LIST, { "", 0 },
                          NULL, 0 };

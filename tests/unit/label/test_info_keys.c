@@ -13,7 +13,7 @@ static void say(const char *format, ...) {
 
 #define TEXT(span) (int)(span).len, (span).data ? (span).data : ""
 
-static void tell_value(const char *name, const sfti_value *value) {
+static void tell_value(const char *name, const sfti_fact_value *value) {
     say("%s=%.*s", name, TEXT(value->text));
     for (size_t i = 0; i < value->count; i++) say("%s%.*s", i ? "+" : "", TEXT(value->items[i]));
 }

@@ -78,7 +78,7 @@ static void items_of_rows(void **state) {
     sft_span rest = s(" one \"two words\"\n  x=y z=\"a b\" write \"write\" q=\"open"), word;
     static const char *const want[] = { "|one", "|two words", "x|y", "z|a b", "write|", "|write",
                                         "q|open" };
-    sfti_item item;
+    sfti_record_item item;
     (void)state;
     for (size_t i = 0; i < SFTI_COUNT(want); i++) {
         char got[64];

@@ -36,6 +36,12 @@ if(SFT_PYTHON)
     add_dependencies(examples guide)
 endif()
 
+# What is compiled more often than its loops are long needs little optimising.
+set(sft_quick "")
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    set(sft_quick -O1 -Wno-format-truncation) # gcc knows no ranges there
+endif()
+
 # ── The two-file bundle ──────────────────────────────────────────────────────
 # The unit tests use the largest, with all that its folders have; tests/bundle.py tries the small one.
 set(sft_bundle ${CMAKE_CURRENT_BINARY_DIR}/tests/bundle)
@@ -49,10 +55,7 @@ if(SFT_PYTHON)
         VERBATIM)
     add_custom_target(bundle DEPENDS ${sft_bundle}/safetensors.c)
     add_library(safetensors_bundle STATIC EXCLUDE_FROM_ALL ${sft_bundle}/safetensors.c)
-    target_compile_options(safetensors_bundle PRIVATE ${SFT_WARNINGS} -Wconversion)
-    if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
-        target_compile_options(safetensors_bundle PRIVATE -O1 -Wno-format-truncation)
-    endif()
+    target_compile_options(safetensors_bundle PRIVATE ${SFT_WARNINGS} -Wconversion ${sft_quick})
     target_link_libraries(safetensors_bundle PUBLIC ${sft_threads} ${sft_host_libraries}
                           PRIVATE sft_flags)
     set_target_properties(safetensors_bundle PROPERTIES
@@ -79,12 +82,9 @@ set(sft_tool_objects "")
 if(WIN32)
     include(tests/windows/CMakeLists.txt)
 endif()
-# A test is compiled more often than its loops are long: its own source needs no optimising.
-set(sft_unit_options ${SFT_WARNINGS})
+set(sft_unit_options ${SFT_WARNINGS} ${sft_quick})
 if(SFT_SANITIZE)
     list(APPEND sft_unit_options -O0)
-elseif(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    list(APPEND sft_unit_options -O1 -Wno-format-truncation) # it knows no ranges there
 endif()
 set(sft_unit_list "")
 set(sft_bundle_list "")

@@ -137,15 +137,14 @@ def main():
     update, verbose = "--update" in arguments, "-v" in arguments
     wanted = [word for word in arguments if not word.startswith("-")]
     quick = not update and not wanted and os.environ.get("SFT_TARGET")
-    cases = list(enumerate(all_cases(wanted)))
+    cases = [(*case, COMMANDS[:1] if quick == "check" or quick == "test" and number % 3 else COMMANDS)
+             for number, case in enumerate(all_cases(wanted))]
     if quick == "check":
         cases = cases[::3]
     expected = verdicts() if os.path.exists(VERDICTS) else {}
     known, failed = codes(), 0
     with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        for name, found, troubles in pool.map(
-                lambda c: judge(*c[1], COMMANDS[:1] if quick == "check" or quick == "test" and c[0] % 3 else COMMANDS),
-                cases):
+        for name, found, troubles in pool.map(lambda c: judge(*c), cases):
             if update:
                 expected[name] = found
             elif found != expected.get(name, [])[:len(found)]:

@@ -141,7 +141,7 @@ SUITES = [
     ("faults", "test long asan coverage windows", 600, [PY, "tests/unit.py", "faults"],
      "tests/faults/CMakeLists.txt"),
     # power cuts and commits only in `test` and `asan`: these take ASan five times as long
-    ("faults-short", "asan-short", 1500, [PY, "tests/unit.py", "faults", "!test_crash,test_dataset_commit"],
+    ("faults-short", "asan-short", 1500, [PY, "tests/unit.py", "faults", "!test_crash,test_dataset_commit,test_weights"],
      "tests/faults/CMakeLists.txt"),
     ("macos", "test", 600, [PY, "tests/unit.py", "macos"], "tests/macos/CMakeLists.txt"),
     ("macos-cli", "test", 600,

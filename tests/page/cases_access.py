@@ -60,8 +60,8 @@ STATES = {
 }
 
 
-# States that are looked at in every mode in make test, too; others are there in light alone.
-EVERY = ("grid", "menu", "detail", "tree", "lora")
+# The modes in which make test looks at a state; at all others in light alone.
+SHORT = {"grid": ("light", "dark", "forced", "narrow"), "detail": ("light", "dark"), "tree": ("light", "narrow")}
 
 
 def findings(world, path, states, prefix):
@@ -72,7 +72,7 @@ def findings(world, path, states, prefix):
             with world.view(path, width=width, height=860 if width > 320 else 640) as view:
                 reach(view)
                 for mode in modes:
-                    if mode != "light" and world.short and state not in EVERY:
+                    if world.short and mode not in SHORT.get(state, ("light",)):
                         continue
                     view.page.emulate_media(
                         color_scheme="dark" if mode == "dark" else "light",

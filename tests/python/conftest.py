@@ -18,7 +18,7 @@ import server  # noqa: E402
 # Not the root: its tables of characters. Examples are not kept.
 hypothesis.configuration.set_hypothesis_home_dir(ROOT / "build/hypothesis")
 hypothesis.settings.register_profile(
-    "suite", deadline=None, database=None, derandomize=True, max_examples=60,
+    "suite", deadline=None, database=None, derandomize=True, max_examples=40,
     suppress_health_check=[hypothesis.HealthCheck.too_slow,
                            hypothesis.HealthCheck.function_scoped_fixture])
 # HYPOTHESIS_PROFILE=long looks further, and elsewhere each time.

@@ -130,14 +130,16 @@ def seen(tmp_path, model, start, method, way, *flags, **more):
     return json.loads(line.partition(" ")[2])
 
 
-def long_where_torch_is_started(start, method, way):
-    """All but one start of torch's children, each of which takes seconds."""
-    alike = start == "torch_spawn" or start == "loader" and (method, way) != ("spawn", "dropin")
+def long_where_alike(start, method, way):
+    """All but one start of torch's children, each of which takes seconds, and of pools all that
+    processes are started by, too."""
+    alike = (start == "torch_spawn" or start == "loader" and (method, way) != ("spawn", "dropin")
+             or start == "pool" and way == "install")
     return pytest.param(start, method, way, marks=[pytest.mark.long] if alike else [])
 
 
 @pytest.mark.parametrize("start, method, way", [
-    long_where_torch_is_started(*case, way) for case in CASES for way in ("dropin", "install")])
+    long_where_alike(*case, way) for case in CASES for way in ("dropin", "install")])
 def test_children_have_ours(tmp_path, model, start, method, way):
     if start in ("loader", "torch_spawn"):
         pytest.importorskip("torch")

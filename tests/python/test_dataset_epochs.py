@@ -61,10 +61,14 @@ KINDS = [plain, own, stateful]
 WORKERS = [{}, {"num_workers": 1}, {"num_workers": 3},
            {"num_workers": 2, "persistent_workers": True}]
 NAMES = ["none", "one", "three", "persistent"]
+# Each kind of loader with three workers, and the one of the package in each way; make test-long has the rest.
+LOADERS = pytest.mark.parametrize("kind, options", [
+    pytest.param(kind, options, id="%s-%s" % (kind.__name__, name),
+                 marks=[] if kind is own or name == "three" else pytest.mark.long)
+    for kind in KINDS for name, options in zip(NAMES, WORKERS)])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("options", WORKERS, ids=NAMES)
+@LOADERS
 def test_each_iteration_is_the_next_epoch(path, want, kind, options):
     source = batches(path)
     loader = kind(source, **options)
@@ -76,8 +80,7 @@ def test_each_iteration_is_the_next_epoch(path, want, kind, options):
     assert [numbers(loader), numbers(loader)] == want[1:3]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("options", WORKERS, ids=NAMES)
+@LOADERS
 def test_one_that_is_left_early_counts(path, want, kind, options):
     loader = kind(batches(path), **options)
     assert numbers(loader, 1) == want[0][:1]

@@ -24,6 +24,11 @@ ACCEPTED = ["F16", "F32", "F64", "BF16", "U8", "I8", "U16", "I16", "U32", "I32",
 pytestmark = pytest.mark.local
 
 
+def width(dtype):
+    """Bytes of an element."""
+    return {"BOOL": 1, "BF16": 2, "C64": 8}.get(dtype) or int(dtype[1:]) // 8
+
+
 def floats(spark, values, name="x", kind="array<float>"):
     return spark.createDataFrame([(list(map(float, row)),) for row in values],
                                  "%s %s" % (name, kind)).coalesce(1)
@@ -252,14 +257,16 @@ def test_dtype_is_any_case_and_may_be_left_out(spark, out):
     assert holding.stacked(out)["x"].dtype == np.float32
 
 
-@pytest.mark.parametrize("dtype", ["F32", "I32", "U8", "U64", "BF16", "F16"])
-def test_st_to_array_round_trip(spark, out, dtype):
+def test_st_to_array_round_trip(spark, out):
     lss.register(spark)
-    df = spark.sql("select arr_to_st(array(0f, 1f, 2f, 3f, 4f, 5f), array(2, 3), '%s') t" % dtype)
+    names = ["F32", "I32", "U8", "U64", "BF16", "F16"]
+    df = spark.sql("select " + ", ".join("arr_to_st(array(0f, 1f, 2f, 3f, 4f, 5f), array(2, 3), "
+                                         "'%s') %s" % (name, name) for name in names))
     write(df, out, batch_size=1)
-    rows = read(spark, out, inferSchema=True).selectExpr("st_to_array(t) v", "t.shape s")
-    back = rows.collect()[0]
-    assert list(back["v"]) == [0, 1, 2, 3, 4, 5] and list(back["s"]) == [1, 2, 3]
+    back = read(spark, out, inferSchema=True).selectExpr(
+        *("struct(st_to_array(%s) v, %s.shape s) %s" % (name, name, name) for name in names)).collect()[0]
+    for name in names:
+        assert list(back[name]["v"]) == [0, 1, 2, 3, 4, 5] and list(back[name]["s"]) == [1, 2, 3], name
 
 
 def test_six_columns(spark, out):
@@ -386,18 +393,20 @@ def test_an_unknown_dtype_in_a_struct(spark, out):
     assert not os.path.exists(os.path.join(out, holding.MANIFEST))
 
 
-@pytest.mark.parametrize("dtype", [*ACCEPTED, "BOOL", "C64"])
-def test_structs_of_each_dtype(spark, out, dtype):
+def test_structs_of_each_dtype(spark, out):
     """The connector knows the first twelve."""
-    width = {"BOOL": 1, "C64": 8, "BF16": 2}.get(dtype) or int(dtype[1:]) // 8
-    data = bytes(i % 2 for i in range(6 * width))
-    df = spark.createDataFrame([({"data": data, "shape": [2, 3], "dtype": dtype},)],
-                               "t %s" % TENSOR)
+    data = {name: bytes(i % 2 for i in range(6 * width(name)))
+            for name in (*ACCEPTED, "BOOL", "C64")}
+    df = spark.createDataFrame(
+        [tuple({"data": each, "shape": [2, 3], "dtype": name} for name, each in data.items())],
+        ", ".join("%s %s" % (name, TENSOR) for name in data))
     write(df, out, batch_size=1)
     told = holding.whole(out)
-    assert told["columns"]["t"] == {"dtype": dtype, "shape": [2, 3]} and len(told["shards"]) == 1
-    row = read(spark, out, inferSchema=True).collect()[0]["t"]
-    assert bytes(row["data"]) == data and row["dtype"] == dtype
+    assert told["columns"] == {name: {"dtype": name, "shape": [2, 3]} for name in data}
+    assert len(told["shards"]) == 1
+    row = read(spark, out, inferSchema=True).collect()[0]
+    assert {name: (bytes(row[name]["data"]), row[name]["dtype"]) for name in data} == {
+        name: (each, name) for name, each in data.items()}
 
 
 # ── What is refused and accepted ──
@@ -418,11 +427,12 @@ def test_text_and_bytes_are_accepted(spark, out):
     assert back.exceptAll(df).count() == df.exceptAll(back).count() == 0 and back.count() == 3
 
 
-@pytest.mark.parametrize("kind", ["float", "double", "int", "bigint", "smallint", "tinyint"])
-def test_arrays_that_are_accepted(spark, out, kind):
-    write(spark.sql("select array(cast(1 as %s), cast(2 as %s)) x" % (kind, kind)), out,
-          batch_size=1, dtype="F32")
-    assert holding.stacked(out)["x"].tolist() == [[1, 2]]
+def test_arrays_that_are_accepted(spark, out):
+    kinds = ["float", "double", "int", "bigint", "smallint", "tinyint"]
+    write(spark.sql("select " + ", ".join("array(cast(1 as %s), cast(2 as %s)) x_%s" % (3 * (kind,))
+                                          for kind in kinds)), out, batch_size=1, dtype="F32")
+    assert {name: values.tolist() for name, values in holding.stacked(out).items()} == {
+        "x_" + kind: [[1, 2]] for kind in kinds}
 
 
 def test_nullable_structs_are_accepted(spark, out):
@@ -483,30 +493,29 @@ def test_functions_of_wrong_types(sql, text):
         sql(text)
 
 
-@pytest.mark.parametrize("dtype", ACCEPTED)
-def test_lengths_of_tensors(sql, dtype):
-    row = sql("arr_to_st(array(0f, 1f, 2f, 3f, 4f, 5f), array(2, 3), '%s')" % dtype)
-    width = 2 if dtype == "BF16" else int(dtype[1:]) // 8
-    assert len(row["data"]) == 6 * width
-    assert list(row["shape"]) == [2, 3] and row["dtype"] == dtype
+def test_lengths_of_tensors(sql):
+    found = sql("array(%s)" % ", ".join(
+        "arr_to_st(array(0f, 1f, 2f, 3f, 4f, 5f), array(2, 3), '%s')" % name for name in ACCEPTED))
+    assert [(len(row["data"]), list(row["shape"]), row["dtype"]) for row in found] == [
+        (6 * width(name), [2, 3], name) for name in ACCEPTED]
 
 
-@pytest.mark.parametrize("value, dtype, expected", [
-    ("1.5f", "BF16", "c03f"), ("1.5f", "F16", "003e"), ("1.5f", "F32", "0000c03f"),
-    ("-1.5f", "F64", "000000000000f8bf"), ("7f", "I32", "07000000"), ("255f", "U8", "ff"),
-    ("-1", "I64", "ffffffffffffffff")])
-def test_bytes_of_tensors(sql, value, dtype, expected):
-    row = sql("arr_to_st(array(%s), array(1), '%s')" % (value, dtype))
-    assert bytes(row["data"]).hex() == expected
+def test_bytes_of_tensors(sql):
+    cases = [("1.5f", "BF16", "c03f"), ("1.5f", "F16", "003e"), ("1.5f", "F32", "0000c03f"),
+             ("-1.5f", "F64", "000000000000f8bf"), ("7f", "I32", "07000000"), ("255f", "U8", "ff"),
+             ("-1", "I64", "ffffffffffffffff")]
+    found = sql("array(%s)" % ", ".join("arr_to_st(array(%s), array(1), '%s')" % case[:2]
+                                        for case in cases))
+    assert [bytes(row["data"]).hex() for row in found] == [case[2] for case in cases]
 
 
-@pytest.mark.parametrize("data, dtype, expected", [
-    ("0000C03F000000C0", "F32", [1.5, -2]), ("07000000F9FFFFFF", "I32", [7, -7]),
-    ("00FF", "U8", [0, 255]), ("C03F00C0", "BF16", [1.5, -2]), ("003E00C0", "F16", [1.5, -2]),
-    ("0000000000000080", "U64", [2.0 ** 63])])
-def test_arrays_of_bytes(sql, data, dtype, expected):
-    tensor = "struct(X'%s' data, array(%d) shape, '%s' dtype)" % (data, len(expected), dtype)
-    assert sql("st_to_array(%s)" % tensor) == expected
+def test_arrays_of_bytes(sql):
+    cases = [("0000C03F000000C0", "F32", [1.5, -2]), ("07000000F9FFFFFF", "I32", [7, -7]),
+             ("00FF", "U8", [0, 255]), ("C03F00C0", "BF16", [1.5, -2]),
+             ("003E00C0", "F16", [1.5, -2]), ("0000000000000080", "U64", [2.0 ** 63])]
+    assert sql("array(%s)" % ", ".join(
+        "st_to_array(struct(X'%s' data, array(%d) shape, '%s' dtype))" % (data, len(expected), name)
+        for data, name, expected in cases)) == [expected for _, _, expected in cases]
 
 
 def test_types_of_functions(spark):

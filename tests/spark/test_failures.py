@@ -31,7 +31,7 @@ def unharmed(spark, path, before):
     assert read(spark, path, layout="samples").count() == 40
 
 
-@pytest.mark.parametrize("mode", ["overwrite", "append"])
+@pytest.mark.parametrize("mode", ["overwrite", pytest.param("append", marks=pytest.mark.long)])
 def test_a_failing_row_in_the_last_task(spark, old, mode):
     before = holding.snapshot(old)
     rows = wide(spark).selectExpr(
@@ -43,7 +43,7 @@ def test_a_failing_row_in_the_last_task(spark, old, mode):
     holding.whole(old)
 
 
-@pytest.mark.parametrize("mode", ["overwrite", "append"])
+@pytest.mark.parametrize("mode", [pytest.param("overwrite", marks=pytest.mark.long), "append"])
 def test_a_failing_row_names_column_and_both_lengths(spark, old, mode):
     before = holding.snapshot(old)
     rows = wide(spark).selectExpr("case when id = 399 then slice(x, 1, 7) else x end x")

@@ -241,13 +241,14 @@ def one(spark, sql):
     return spark.sql("select %s v" % sql).collect()[0]["v"]
 
 
-@pytest.mark.parametrize("dtype, kind", [(name, kind) for name, kind in frames.DTYPES.items()
-                                         if name != "BOOL"])
-def test_arrays_to_tensors(spark, dtype, kind):
+def test_arrays_to_tensors(spark):
     functions(spark)
-    tensor = one(spark, "arr_to_st(array(0f, 1f, 2f, 3f, 4f, 5f), array(2, 3), '%s')" % dtype)
-    assert tensor["dtype"] == dtype and list(tensor["shape"]) == [2, 3]
-    assert np.array_equal(frames.array(tensor), np.arange(6).astype(kind).reshape(2, 3))
+    kinds = {name: kind for name, kind in frames.DTYPES.items() if name != "BOOL"}
+    made = one(spark, "array(%s)" % ", ".join(
+        "arr_to_st(array(0f, 1f, 2f, 3f, 4f, 5f), array(2, 3), '%s')" % name for name in kinds))
+    assert [(each["dtype"], list(each["shape"])) for each in made] == [(name, [2, 3]) for name in kinds]
+    for tensor, kind in zip(made, kinds.values()):
+        assert np.array_equal(frames.array(tensor), np.arange(6).astype(kind).reshape(2, 3)), kind
 
 
 def test_tensors_to_arrays(spark):

@@ -177,21 +177,23 @@ def test_by_function(spark, out):
 
 
 @pytest.mark.local
-@pytest.mark.parametrize("name", ["a.b", "a.b.c", "c`d", "a,b", " e", "[f]", "\u00fc", "select"])
-def test_names_that_are_no_identifiers(spark, out, name):
+def test_names_that_are_no_identifiers(spark, out):
     """Which Spark reads as expressions."""
-    quoted = "`%s`" % name.replace("`", "``")
-    df = spark.range(0, 20, 1, 2).selectExpr("concat('k', id) key", "id " + quoted, "id more")
-    made = lss.write_safetensors(df, out, name_col="key", columns=[name])
-    assert list(made["columns"]) == [name]
+    names = ["a.b", "a.b.c", "c`d", "a,b", " e", "[f]", "\u00fc", "select"]
+    quoted = ["`%s`" % name.replace("`", "``") for name in names]
+    df = spark.range(0, 20, 1, 2).selectExpr("concat('k', id) key", "id more", *(
+        "id + %d %s" % (100 * i, name) for i, name in enumerate(quoted)))
+    made = lss.write_safetensors(df, out, name_col="key", columns=names)
+    assert sorted(made["columns"]) == sorted(names)
     assert {key: int(value) for key, value in holding.keyed(out).items()} == \
-        {"k%d__%s" % (i, name): i for i in range(20)}
-    rows = lss.read(spark, out, columns=["k3__" + name], layout="files").collect()
-    assert [row[0]["dtype"] for row in rows if row[0]] == ["I64"]
-    lss.write_safetensors(df.select(quoted), out, mode="overwrite", batch_size=10)
-    assert holding.stacked(out)[name].tolist() == [*range(20)]
-    back = lss.read(spark, out, columns=[name], layout="samples", **{"as": "array"})
-    assert sorted(row[0] for row in back.collect()) == [*range(20)]
+        {"k%d__%s" % (row, name): row + 100 * i for i, name in enumerate(names) for row in range(20)}
+    rows = lss.read(spark, out, columns=["k3__" + name for name in names], layout="files").collect()
+    assert [[each["dtype"] for each in row if each] for row in rows if any(row)] == [8 * ["I64"]]
+    lss.write_safetensors(df.select(*quoted), out, mode="overwrite", batch_size=10)
+    assert {name: values.tolist() for name, values in holding.stacked(out).items()} == {
+        name: [*range(100 * i, 100 * i + 20)] for i, name in enumerate(names)}
+    back = lss.read(spark, out, columns=names, layout="samples", **{"as": "array"}).collect()
+    assert sorted(map(tuple, back)) == [tuple(row + 100 * i for i in range(8)) for row in range(20)]
 
 
 @pytest.mark.local

@@ -102,14 +102,17 @@ def read_structures():
 
 def in_each_block(patterns, names):
     """Whether all of the patterns match for every number that one stack of blocks has."""
-    found = [collections.defaultdict(set) for _ in patterns]
-    for name in names:
-        for pattern, stacks in zip(patterns, found):
-            match = pattern.search(name)
-            if match:
-                stacks[name[:match.start(1)]].add(match.group(1))
+    found, text = [], "\n" + "\n".join(names)
+    for pattern in patterns:
+        stacks, last = collections.defaultdict(set), None
+        for match in re.finditer(pattern.pattern, text, re.M):
+            begin = text.rindex("\n", 0, match.start() + 1) + 1
+            if begin != last:  # of a name the first match
+                stacks[text[begin:match.start(1)]].add(match.group(1))
+            last = begin
+        found.append(stacks)
     for stack in set.intersection(*map(set, found)):
-        blocks = {name[len(stack):].partition(".")[0] for name in names if name.startswith(stack)}
+        blocks = set(re.findall("^" + re.escape(stack) + "([^.\n]*)", text, re.M))
         if all(stacks[stack] == blocks for stacks in found):
             return True
     return False

@@ -13,6 +13,8 @@ tests/zoo/LIBRARY.txt.xz is written by tools/zoo.py. Its lines, by their first c
 
 Standard library only.
 """
+import copy
+import functools
 import itertools
 import json
 import lzma
@@ -59,7 +61,14 @@ def libraries():
 
 
 def read(library, folder=HERE):
-    """(versions, entries, failures) of a library; a failure is (name, identity, tasks, reason)."""
+    """(versions, entries, failures) of a library; a failure is (name, identity, tasks, reason).
+    Lists of tensors are shared by all who read it."""
+    versions, entries, failures = parsed(library, folder)
+    return versions, list(map(copy.copy, entries)), list(failures)
+
+
+@functools.lru_cache
+def parsed(library, folder):
     versions, entries, failures, dtype = "", [], [], None
     with lzma.open(os.path.join(folder, library + ".txt.xz"), "rt", encoding="utf-8") as lines:
         for line in lines:

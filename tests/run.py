@@ -14,7 +14,7 @@ pytest run. It gets:
   SFT_LIMIT    the suite's limit in seconds, of which limits inside the suite are shares
   TMPDIR       a folder of its own, removed with all that a killed suite or another's library left
 and runs in the repository's root. A suite that reaches its limit is killed and has failed.
-Two suites run at a time, and those of BESIDE: each lane takes the next of its list, which the longest begin.
+Two suites run at a time, and those of BESIDE in a third lane, which then takes from the two lanes' list, too.
 """
 import argparse
 import glob
@@ -80,7 +80,8 @@ FIRST = ("venv", "spark-env", "spark", "asan", "browser-env", "page", "cli", "pa
 # The suite that makes what suites of this program, or of this name, need: spark-env the wheel.
 MADE_BY = {VENV: "venv", SPARK: "spark-env", ENGINES: "engines-env", BROWSER: "browser-env", "zig": "zig-env",
            "spark-env": "venv"}
-# Waits for servers, disks and processes for half of its time: runs beside two others.
+# Waits for servers, disks and processes for half of its time: runs beside two others. Among those that
+# come after it are some that wait as much.
 BESIDE = {"python"}
 # One at a time: under wine each has a server, and asan-short is itself one of two.
 ALONE = {"windows", "asan-short"}
@@ -439,19 +440,20 @@ def suite(row, env, logs, verbose):
     return *result[:3], failures(name, result[3], output) if result[1] else []
 
 
-def lane(waiting, unmade, env, logs, verbose, results):
-    """Run suites of `waiting`, which the lanes share; `unmade` has those that others wait for."""
+def lane(own, waiting, unmade, env, logs, verbose, results):
+    """Run suites of `own`, then of `waiting`, which the lanes share; `unmade` has those that others wait for."""
     while True:
         with TURN:
             while True:
-                row = next((row for row in waiting if MADE_BY.get(
+                rows = own or waiting
+                row = next((row for row in rows if MADE_BY.get(
                     row[3][0], MADE_BY.get(row[0])) not in unmade), None)
-                if row or not waiting:
+                if row or not rows:
                     break
                 TURN.wait()
             if not row:
                 return
-            waiting.remove(row)
+            rows.remove(row)
         try:
             results.append(suite(row, env, logs, verbose))
         finally:
@@ -491,8 +493,8 @@ def main():
         beside = [row for row in waiting if row[0] in BESIDE]
         waiting = [row for row in waiting if row[0] not in BESIDE]
         lanes = [threading.Thread(target=lane, daemon=True,
-                                  args=(rows, unmade, env, logs, args.verbose, results))
-                 for rows in [waiting] * (1 if args.target in ALONE else 2) + [beside]]
+                                  args=(own, waiting, unmade, env, logs, args.verbose, results))
+                 for own in [[]] * (1 if args.target in ALONE else 2) + [beside] * bool(beside)]
         try:
             for one in lanes:
                 one.start()

@@ -96,17 +96,17 @@ def read_names():
 
 
 def read_structures():
-    return {plain(row[0]): [[re.compile(p) for p in patterns.split()] for patterns in row[1:]]
+    return {plain(row[0]): [[re.compile(p, re.M) for p in patterns.split()] for patterns in row[1:]]
             for row in table("structures.tsv")}
 
 
 def in_each_block(patterns, names):
     """Whether all of the patterns match for every number that one stack of blocks has."""
-    found, text = [], "\n" + "\n".join(names)
+    found, text = [], "\n".join(names)
     for pattern in patterns:
         stacks, last = collections.defaultdict(set), None
-        for match in re.finditer(pattern.pattern, text, re.M):
-            begin = text.rindex("\n", 0, match.start() + 1) + 1
+        for match in pattern.finditer(text):
+            begin = text.rfind("\n", 0, match.start()) + 1
             if begin != last:  # of a name the first match
                 stacks[text[begin:match.start(1)]].add(match.group(1))
             last = begin

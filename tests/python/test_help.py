@@ -29,7 +29,8 @@ def functions():
                 yield name.rpartition("libsafetensors")[2] + "." + one, value
 
 
-@pytest.mark.parametrize("name, value", functions(), ids=lambda one: one if isinstance(one, str) else "")
+@pytest.mark.parametrize("name, value", list(functions()),
+                         ids=lambda one: one if isinstance(one, str) else "")
 def test_arguments_and_errors_are_explained(name, value):
     text = inspect.getdoc(value) or ""
     others = " ".join(re.findall(r"(?:as (?:of|for|by)|whose arguments and result|Raises as|Arguments and"

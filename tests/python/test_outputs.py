@@ -216,7 +216,7 @@ UNRENAMED = """if True:
 def test_where_files_cannot_be_renamed(models, unrenamed):
     done = subprocess.run([sys.executable, "-c", UNRENAMED, str(models)], capture_output=True,
                           text=True, env={**os.environ, "LD_PRELOAD": str(unrenamed)})
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert len(done.stdout.splitlines()) == len(CALLS) - 3
 
 

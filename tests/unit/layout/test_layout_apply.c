@@ -50,7 +50,7 @@ static size_t read_parts(const char *text, const sft_source *source, sft_part *o
     return count;
 }
 
-static void tell(const sfti_layout_out *out, const sft_part *parts, size_t count,
+static void told(const sfti_layout_out *out, const sft_part *parts, size_t count,
                  const bool *unmatched, char *text, size_t cap) {
     size_t at = 0;
     *text = '\0';
@@ -105,7 +105,7 @@ static bool apply_holds(const apply_case *c) {
     sfti_layout_out_begin(&out, NULL);
     sft_code code = sfti_layout_apply(&layouts, layouts.parts, from, to, parts, count,
                                       (sft_span){ "", 0 }, &out, unmatched, &err);
-    if (!code) tell(&out, parts, count, unmatched, found, sizeof found);
+    if (!code) told(&out, parts, count, unmatched, found, sizeof found);
     else
         (void)snprintf(found, sizeof found, "%.*s: %s", (int)err.tensor_len, err.tensor,
                        err.message);

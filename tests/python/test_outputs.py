@@ -109,7 +109,8 @@ def test_keep_mtime(models, name):
     files = [path for path in made if path.is_file()]
     assert files and {path.stat().st_mtime_ns for path in files
                       if path.name != "adapter_config.json"} == {OLD}
-    assert time.time_ns() - (models / "model.safetensors").stat().st_atime_ns >= 0
+    step = time.get_clock_info("time").resolution  # 16 ms on Windows
+    assert time.time_ns() - (models / "model.safetensors").stat().st_atime_ns >= -step * 1e9
 
 
 def test_keep_mtime_takes_the_youngest_and_file_by_file(models):

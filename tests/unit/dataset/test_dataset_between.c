@@ -4,6 +4,7 @@
 #include "unit/maintain_case.h"
 
 #include "dataset/maintain/results.h"
+#include "os/os.h"
 
 typedef enum verb { DELETES, ADDS, COMPACTS } verb;
 
@@ -486,7 +487,8 @@ static void local_names(void **state) {
     }
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         assert_int_equal(ds_storage.vtable->open(ds_storage.ctx, good[i], &source, &err),
-                         SFT_NOT_FOUND);
+                         i == 0 && SFTI_OS_PATHS == SFTI_PATHS_WINDOWS ? SFT_BAD_ARGUMENT
+                                                                       : SFT_NOT_FOUND);
     /* A folder with another in it is none of ours. */
     assert_int_equal(mkdir(temp_path("f"), 0777), 0);
     temp_write("f/a", "x", 1);

@@ -165,6 +165,7 @@ static void png_chunks(void **state) {
         CHUNK("iTXt", "k\0\0\0en", "k", ""), CHUNK("iTXt", "k\0\0\0en\0kk", "k", ""),
         CHUNK("iTXt", "", "", ""), CHUNK("tEXt", "k\0", "k", ""),
     };
+    const bool inflates = !strstr(sft_build_info(), "zlib: no");
     sft_span keyword, text;
     sft_code code = SFT_OK;
     (void)state;
@@ -177,7 +178,7 @@ static void png_chunks(void **state) {
         memcpy(png + 16, rows[i].bytes, rows[i].len);
         assert_true(sfti_png_text(&arena, (sft_span){ png, size }, &at, &keyword, &text, &code));
         SAME(keyword, rows[i].keyword);
-        SAME(text, rows[i].text);
+        SAME(text, inflates || strcmp(rows[i].text, "hi") != 0 ? rows[i].text : "");
         assert_int_equal(at, size);
         at = 0;
         assert_false(sfti_png_text(&arena, (sft_span){ png, size - 1 }, &at, &keyword, &text,

@@ -31,7 +31,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PY = sys.executable
 WINE = {  # tools/wine_env.sh
-    "SFT_EMULATE": "/usr/lib/wine/wine64", "WINEDEBUG": "-all", "FAULTS_EVERY": "8",
+    "SFT_EMULATE": "/usr/lib/wine/wine64", "WINEDEBUG": "-all",
     "SFT_VERDICT": os.path.join(ROOT, "build", "mingw", "tests", "verdict.exe")}
 ASAN = {
     "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1",

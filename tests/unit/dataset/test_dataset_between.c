@@ -476,7 +476,8 @@ static void targets(void **state) {
 
 static void local_names(void **state) {
     static const char *const bad[] = { ".", "..", "a/..", "../a", "a//b", "/a", "a/", "a/./b" };
-    static const char *const good[] = { "...", ".a", "..a", "a/..b" };
+    static const char *const good[] = { ".a", "..a", "a/..b" };
+    const bool windows = SFTI_OS_PATHS == SFTI_PATHS_WINDOWS; /* where no name ends in a dot */
     sft_source source;
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -487,8 +488,9 @@ static void local_names(void **state) {
     }
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         assert_int_equal(ds_storage.vtable->open(ds_storage.ctx, good[i], &source, &err),
-                         i == 0 && SFTI_OS_PATHS == SFTI_PATHS_WINDOWS ? SFT_BAD_ARGUMENT
-                                                                       : SFT_NOT_FOUND);
+                         SFT_NOT_FOUND);
+    assert_int_equal(ds_storage.vtable->open(ds_storage.ctx, "...", &source, &err),
+                     windows ? SFT_BAD_ARGUMENT : SFT_NOT_FOUND);
     /* A folder with another in it is none of ours. */
     assert_int_equal(mkdir(temp_path("f"), 0777), 0);
     temp_write("f/a", "x", 1);

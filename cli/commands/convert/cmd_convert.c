@@ -339,7 +339,6 @@ static sft_code convert_foreign(convert_run *run, sft_error *err) {
         convert_list_branches(run);
         return SFT_OK;
     }
-    if (!cli_is_json(c)) cli_say_import(c, run->input, c->import);
     if (c->set.quantize) {
         sft_code code = c->set.dry_run ? SFT_OK : sft_import_verify(c->import, NULL, err);
         return code ? code : convert_quantise(run, err);
@@ -409,13 +408,13 @@ static void run_convert(cli *c, char **operands, size_t count) {
     convert_run run = { .c = c };
     if (!cli_parse_threads(c, &run.threads)) return;
     if (!c->set.threads) run.threads = 1;
+    c->imports = true;
     if (c->set.layout && !c->set.quantize
         && (strcmp(c->set.layout, "diffusers") == 0 || strcmp(c->set.layout, "single") == 0
             || strcmp(c->set.layout, "comfy") == 0)) {
         convert_layouts(c, operands, count);
         return;
     }
-    c->imports = true;
     c->others = CLI_AND_OTHERS;
     if (is_export(c) && c->set.shared == SFT_IMPORT_ALIAS)
         c->set.shared = SFT_IMPORT_COPY; /* there are no metadata to record the other names */

@@ -351,6 +351,14 @@ static sft_code convert_foreign(convert_run *run, sft_error *err) {
     return convert_opened(run, err);
 }
 
+/* An option that chooses or names what another format has, and that changes nothing here; NULL:
+ * none. In folders of all formats it is for the others. */
+static const char *import_option(const cli_settings *set) {
+    return set->list_branches ? "--list" : set->recursive ? NULL
+         : set->root ? "--root" : set->all ? "--all" : set->as_dtypes.count > 0 ? "--as"
+         : set->strip_prefix ? "--strip-prefix" : set->separator ? "--separator" : NULL;
+}
+
 static sft_code convert_model(convert_run *run, sft_error *err) {
     cli *c = run->c;
     run->parts.path = run->input;
@@ -360,6 +368,9 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     run->input = run->parts.path; /* the model, not its folder */
     run->into_folder = is_folder_asked(run);
     if (c->import) return convert_foreign(run, err);
+    if (import_option(&c->set))
+        return cli_usage_error(err, "expected a model in another format for %s, found safetensors",
+                               import_option(&c->set));
     if (c->set.quantize) return convert_quantise(run, err);
     if (is_export(c)) return export_model(run, err);
     if (!run->casts)

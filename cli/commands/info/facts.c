@@ -47,12 +47,13 @@ static bool is_there(const cli_saving *saving, const sft_node *word) {
 }
 
 const sft_node *cli_known_word(const cli_saving *saving, const sft_node *after) {
-    const sft_node *first = cli_first(saving->root, "trigger_words"), *known = first;
+    const sft_node *first = cli_first(saving->root, "trigger_words");
     const sft_node *word = after ? after->next : first;
-    while (known && !is_known(saving, known)) known = known->next;
-    if (!known || is_own(saving, sft_node_text(first, "source"))) return NULL;
-    /* a list is written whole: what stands there alone must stay in it */
-    while (word && !is_known(saving, word) && !is_there(saving, word)) word = word->next;
+    if (!after && first && is_own(saving, sft_node_text(first, "source"))) return NULL;
+    /* a list is written whole: what only that place tells would go */
+    for (const sft_node *one = after ? NULL : first; one; one = one->next)
+        if (!is_known(saving, one) && is_there(saving, one)) return NULL;
+    while (word && !is_known(saving, word)) word = word->next;
     return word;
 }
 

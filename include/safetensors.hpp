@@ -220,7 +220,7 @@ public:
      * has T's dtype and is aligned for T, and the machine is little-endian; else SFT_NOT_MAPPED
      * or SFT_BAD_ARGUMENT: read() takes those. */
     template <typename T> result<span<const T>> try_view() const {
-        static_assert(!std::is_same_v<T, bool>, "a file's byte may be no bool: use uint8_t");
+        static_assert(!std::is_same_v<T, bool>, "a file's byte may be no bool: use char or std::byte");
         if (std::optional<error> wrong = mismatch<T>()) return *std::move(wrong);
         sft_error e = SFT_ERROR_INIT;
         const void *data;
@@ -234,7 +234,7 @@ public:
     }
     /* A copy of the elements, whatever the mode and alignment. */
     template <typename T> result<std::vector<T>> try_read() const {
-        static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no bytes: use uint8_t");
+        static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no bytes: use char or std::byte");
         if (std::optional<error> wrong = mismatch<T>()) return *std::move(wrong);
         std::vector<T> out;
         bool fits = bytes() / sizeof(T) <= out.max_size();

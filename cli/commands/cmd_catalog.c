@@ -84,8 +84,13 @@ static void add_model(void *ctx, cli_model *model) {
     catalog_command *run = ctx;
     cli *c = run->run.c;
     cli_progress_count(&run->progress, ++run->seen, run->models);
-    if (run->code || is_listed(run, model)) return;
     bool whole = cli_compute_has_tree(&run->compute, model);
+    if (run->code) return;
+    if (is_listed(run, model)) { /* told already; that it was named counts, whichever came first */
+        bool named = !model->input->is_found && model->input->kind != CLI_EMPTY;
+        if (!run->code && named && !whole) cli_status(c, CLI_NO);
+        return;
+    }
     if (model->input->kind == CLI_EMPTY && !model->is_dataset && !model->input->err) {
         run->empty++;
         return;

@@ -198,6 +198,7 @@ static void run_diff(cli *c, char **operands, size_t count) {
     sft_set *sets[2] = { NULL, NULL };
     sft_diff_options options = SFT_DIFF_OPTIONS_INIT;
     size_t at = 0;
+    c->imports_whole = true;
     if (c->set.merge_of) {
         cli_diff_mixture(c, operands, count);
         return;

@@ -60,17 +60,18 @@ static const hint_row hint_table[] = {
                             "one" },
     { SFT_HINT_VERIFY_DATASET, "\"safetensors dataset verify\" checks all shards" },
     { SFT_HINT_SINGLE_WRITER, "copy the dataset to a local disk first" },
-    { SFT_HINT_IMPORT_SKIP, "--skip leaves it out" },
-    { SFT_HINT_IMPORT_SHARED, "--shared alias keeps one name, --shared copy copies "
-                            "the bytes for each" },
-    { SFT_HINT_IMPORT_BRANCH, "--list shows the branches, --root takes one, --all takes all" },
-    { SFT_HINT_IMPORT_AS, "--as 'NAME=DTYPE' tells it, for example --as '*=BF16'" },
-    { SFT_HINT_MAX_OUTPUT, "if that is expected, raise it with --max-output" },
-    { SFT_HINT_IMPORT_QUANTISED, "--quantised parts takes its integers and scales, "
-                            "--quantised values its values" },
-    { SFT_HINT_IMPORT_SPARSE, "--sparse parts takes its indices and values, --sparse "
-                            "dense makes it dense" },
-    { SFT_HINT_IMPORT_WIDER, "--dtype BF16 or --dtype F32 holds it" },
+    { SFT_HINT_IMPORT_SKIP, "convert --skip leaves it out" },
+    { SFT_HINT_IMPORT_SHARED, "convert --shared alias keeps one name, --shared copy "
+                              "copies the bytes for each" },
+    { SFT_HINT_IMPORT_BRANCH, "convert --list shows the branches, --root takes one, --all takes "
+                              "all" },
+    { SFT_HINT_IMPORT_AS, "convert --as 'NAME=DTYPE' tells it, for example --as '*=BF16'" },
+    { SFT_HINT_MAX_OUTPUT, "if that is expected, raise it with convert --max-output" },
+    { SFT_HINT_IMPORT_QUANTISED, "convert --quantised parts takes its integers and scales, "
+                                 "--quantised values its values" },
+    { SFT_HINT_IMPORT_SPARSE, "convert --sparse parts takes its indices and values, "
+                              "--sparse dense makes it dense" },
+    { SFT_HINT_IMPORT_WIDER, "convert --dtype BF16 or --dtype F32 holds it" },
     { SFT_HINT_REMOTE_TOKEN,
       "a private file needs a token in the environment (HF_TOKEN, CIVITAI_API_TOKEN); else the "
       "name may be misspelt" },

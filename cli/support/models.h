@@ -146,6 +146,9 @@ sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options,
 /* Lines about an import: aliases, what was left out, globals that a pickle loader would have
  * called. */
 void cli_say_import(cli *c, const char *path, const sft_import *import);
+/* Of what was left out the branches, or what safetensors cannot hold: a line each, the first few.
+ * For commands that say no more of an import; on standard error with --json. */
+void cli_say_left(cli *c, const char *path, const sft_import *import, bool branches);
 /* "a, b and 3 more": globals with calls, or nothing; whether there are any. */
 bool cli_say_globals(cli_out *out, const sft_import *import, size_t most);
 /* The member "import" of a result. */

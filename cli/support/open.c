@@ -72,12 +72,12 @@ static bool dtype_as(void *ctx, const sft_spec *spec, sft_dtype *dtype) {
     return false;
 }
 
-/* By the settings; of commands that only read, tensors that cannot be carried are left out. */
+/* By the settings; of commands that only show, tensors that cannot be carried are left out. */
 static sft_code import_options(const cli *c, sft_import_options *out, sft_error *err) {
     *out = (sft_import_options)SFT_IMPORT_OPTIONS_INIT;
     out->alloc = &c->alloc;
     out->files = c->open.files;
-    out->skip = true;
+    out->skip = !c->imports_whole;
     if (c->imports_exact) out->dequantised = SFT_F32;
     if (!c->imports) return SFT_OK;
     out->skip = c->set.skip != 0;
@@ -336,6 +336,24 @@ static size_t most_lines(const cli *c) {
 static void say_more(cli *c, size_t count, size_t shown, const char *what) {
     if (count > shown)
         cli_printf(&c->out, "  and %zu more %s (-v lists them)\n", count - shown, what);
+}
+
+void cli_say_left(cli *c, const char *path, const sft_import *import, bool branches) {
+    cli_out *out = branches && !cli_is_json(c) ? &c->out : &c->err;
+    sft_import_reason reason = branches ? SFT_IMPORT_LEFT_BRANCH : SFT_IMPORT_LEFT_SKIPPED;
+    const sft_import_left *left;
+    size_t count = 0;
+    if (out == &c->err) cli_flush(&c->out);
+    for (size_t i = 0; (left = sft_import_left_at(import, i)) != NULL; i++) {
+        if (left->reason != reason || ++count > LISTED_MOST) continue;
+        if (out == &c->err) cli_text(out, "safetensors: note: ");
+        cli_path(out, path, ": left out: ");
+        cli_fill(out, "%: %\n", left->path, sft_span_cstr(left->text));
+    }
+    if (count > LISTED_MOST)
+        cli_printf(out, "%sand %zu more; \"safetensors check -v\" lists them\n",
+                   out == &c->err ? "safetensors: note: " : "  ", count - LISTED_MOST);
+    if (out == &c->err) cli_flush(out);
 }
 
 bool cli_say_globals(cli_out *out, const sft_import *import, size_t most) {

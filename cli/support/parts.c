@@ -26,6 +26,10 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
     if (!model) return err->code;
     sft_code code = cli_open_model(c, input, &set, err);
     if (code) return code;
+    if (c->import && c->imports && !c->set.list_branches && !cli_is_json(c))
+        cli_say_import(c, p->path, c->import);
+    else if (c->import && (!c->imports || (c->set.layout && !c->set.quantize)))
+        cli_say_left(c, p->path, c->import, true);
     sft_set **sets = sfti_arena_grow(&p->arena, p->sets, p->set_count, 1, &p->set_capacity,
                                      sizeof(sft_set *));
     const char **opened = sfti_arena_grow(&p->arena, p->opened, p->set_count, 1,
@@ -244,6 +248,7 @@ static sft_code open_operands(cli *c, const char *const *operands, size_t count,
     const cli_input *only;
     memset(out, 0, sizeof *out);
     out->arena.alloc = out->lists.alloc = c->alloc;
+    c->imports_whole = true;
     cli_depth depth = c->no_imports ? CLI_ONE_LEVEL : (cli_depth)CLI_ELSE_OTHERS;
     if (c->enters_pipelines) depth = CLI_WITH_PARTS;
     for (size_t i = 0; !code && i < count; i++) {

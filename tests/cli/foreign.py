@@ -143,6 +143,15 @@ def wide(path):
                  "wide": Tensor(Storage([1.0, 2.0], "d", "ComplexDoubleStorage", 2), (1,))})
 
 
+def z_image(path):
+    """A tiny Z-Image as trained, and its average, which begins at 100."""
+    shapes = {"layers.0.adaLN_modulation.0.weight": (2, 2), "layers.0.attention.qkv.weight": (6, 2),
+              "noise_refiner.0.attention.qkv.weight": (6, 2), "norm_final.weight": (2,),
+              "x_embedder.weight": (2, 1)}
+    torch(path, {"state_dict": {k: tensor(*v) for k, v in shapes.items()},
+                 "ema": {k: tensor(*v, first=100) for k, v in shapes.items()}})
+
+
 def expanded(path):
     """Four bytes that ask for four terabytes."""
     torch(path, {"huge": Tensor(Storage([1.0]), (1 << 20, 1 << 20), 0, (0, 0))})
@@ -254,8 +263,8 @@ def msgpack(path):
                    + msgpack_text("params") + b"\x81" + msgpack_text("dense") + layer)
 
 
-KINDS = {f.__name__: f for f in (state_dict, calls, training, tied, wide, expanded, folder, npz,
-                                 gguf, gguf_part, onnx, msgpack)}
+KINDS = {f.__name__: f for f in (state_dict, calls, training, tied, wide, z_image, expanded,
+                                 folder, npz, gguf, gguf_part, onnx, msgpack)}
 
 if __name__ == "__main__":
     KINDS[sys.argv[1]](*sys.argv[2:])

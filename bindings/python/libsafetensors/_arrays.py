@@ -27,7 +27,8 @@ def matching(file: _core.File, names: str | Iterable[str]) -> list[str]:
         from fnmatch import fnmatchcase
         some = [one for one in file if fnmatchcase(one, name.replace("[^", "[!"))]
         if not some:
-            path = file.paths[0] if file.paths else None
+            index = file._index()
+            path = index[0] if index else file.paths[0] if file.paths else None
             raise coded(_core.TensorNotFoundError,
                         "%sexpected tensors that match \"%s\", found none"
                         % (path + ": " if path else "", name), "tensor_not_found", tensor=name,

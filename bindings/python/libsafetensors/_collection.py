@@ -362,7 +362,7 @@ def note(models: Models, facts: Mapping[str, _Fact] | None = None, *, where: _Wh
     removes a fact. Without facts the notes are shown. rm: remove the notes. where: only models that
     match, as of find. for_: also write it where another program looks; force: replace what somebody
     else wrote. adopt: instead, bring notes whose model was renamed to it again: Noted.from_ is where
-    one was. recursive: search folders.
+    one was. recursive: search folders. A result for each model.
 
     ValueError for facts that are none; FileNotFoundError; OSError. Those before a model that fails
     are written."""
@@ -391,7 +391,8 @@ def scrub(models: Models, output: Path | None = None, *, keep: str | Iterable[st
     output: a file instead, or, of several models, a folder. keep: keys, or patterns, that are left
     alone. overwrite: replace the output, or change a file with several hard links. link: "follow" changes
     the target of a symbolic link. dry_run: tell what would be removed. recursive: search folders.
-    safe, sync, keep_mtime, in_place_unsafe: as of edit_metadata. level: as of open.
+    safe, sync, keep_mtime, in_place_unsafe: as of edit_metadata. level: as of open. A result for each
+    model.
 
     FileNotFoundError; FileExistsError; SafetensorError for an invalid file; OSError. Those before a
     model that fails are written."""
@@ -415,7 +416,7 @@ def mv(models: Models = (), target: Path | None = None, *, to: str | None = None
     for each model of facts in braces, "{base_model|architecture}/{name|stem}"; unknown: what stands for facts that are not known. Nothing is overwritten; each model
     moves whole or not at all. number: put numbers behind names that are taken. copy, link: instead
     of moving. undo: without models, instead: take the last run back, of the command too; another call
-    takes back the run before.
+    takes back the run before. A result for each model.
 
     ValueError, FileNotFoundError, FileExistsError, OSError."""
     if undo and (listed(models) or target is not None or to is not None):
@@ -438,6 +439,7 @@ def trash(models: Models, *, where: _Where = (), yes: bool = False, dry_run: boo
           recursive: bool = False) -> tuple[Trashed, ...]:
     """Moves models to the trash of the desktop with everything that is their own, as "safetensors
     trash". For folders yes says that all models in them are meant, or those that where keeps.
+    A result for each model.
 
     ValueError, FileNotFoundError, OSError."""
     words = options(where=where or None, yes=yes, dry_run=dry_run, recursive=recursive)
@@ -451,7 +453,8 @@ def save_as(models: Models, program: Literal["civitai", "lora-manager", "a1111",
     """Writes what is known of models for another program, as "safetensors info --save-as": as
     NAME.civitai.info, as NAME.metadata.json of ComfyUI-LoRA-Manager, as NAME.json of A1111, or into
     the header. where: only models that match, as of find. min_trust: only facts of this trust, 0 to
-    100. force: replace values, and add to a file that exists. recursive: search folders.
+    100. force: replace values, and add to a file that exists. recursive: search folders. A result for each
+    place.
 
     ValueError; FileNotFoundError; OSError. Those before a model that fails are written."""
     words = options(save_as=_word(program, "program"), where=where or None, min_trust=min_trust, force=force,

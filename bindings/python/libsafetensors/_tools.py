@@ -388,7 +388,7 @@ def put(path: Path, tensors: Mapping[str, Any], *, safe: bool = False, sync: boo
     several hard links; if it is rewritten, the other names keep the old data. Result as for
     edit_metadata.
 
-    SafetensorError for an index or a dtype that the format lacks; ValueError for tensors without
+    SafetensorError for a dtype that the format lacks; ValueError for an index, and for tensors without
     memory of their own; TypeError; OSError."""
     if not hasattr(tensors, "items"):
         raise TypeError("tensors: expected a mapping of names to tensors, found %s"

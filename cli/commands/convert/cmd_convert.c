@@ -339,7 +339,6 @@ static sft_code convert_foreign(convert_run *run, sft_error *err) {
         convert_list_branches(run);
         return SFT_OK;
     }
-    if (!cli_is_json(c)) cli_say_import(c, run->input, c->import);
     if (c->set.quantize) {
         sft_code code = c->set.dry_run ? SFT_OK : sft_import_verify(c->import, NULL, err);
         return code ? code : convert_quantise(run, err);
@@ -352,6 +351,14 @@ static sft_code convert_foreign(convert_run *run, sft_error *err) {
     return convert_opened(run, err);
 }
 
+/* An option that chooses or names what another format has, and that changes nothing here; NULL:
+ * none. In folders of all formats it is for the others. */
+static const char *import_option(const cli_settings *set) {
+    return set->list_branches ? "--list" : set->recursive ? NULL
+         : set->root ? "--root" : set->all ? "--all" : set->as_dtypes.count > 0 ? "--as"
+         : set->strip_prefix ? "--strip-prefix" : set->separator ? "--separator" : NULL;
+}
+
 static sft_code convert_model(convert_run *run, sft_error *err) {
     cli *c = run->c;
     run->parts.path = run->input;
@@ -361,6 +368,9 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     run->input = run->parts.path; /* the model, not its folder */
     run->into_folder = is_folder_asked(run);
     if (c->import) return convert_foreign(run, err);
+    if (import_option(&c->set))
+        return cli_usage_error(err, "expected a model in another format for %s, found safetensors",
+                               import_option(&c->set));
     if (c->set.quantize) return convert_quantise(run, err);
     if (is_export(c)) return export_model(run, err);
     if (!run->casts)
@@ -409,13 +419,13 @@ static void run_convert(cli *c, char **operands, size_t count) {
     convert_run run = { .c = c };
     if (!cli_parse_threads(c, &run.threads)) return;
     if (!c->set.threads) run.threads = 1;
+    c->imports = true;
     if (c->set.layout && !c->set.quantize
         && (strcmp(c->set.layout, "diffusers") == 0 || strcmp(c->set.layout, "single") == 0
             || strcmp(c->set.layout, "comfy") == 0)) {
         convert_layouts(c, operands, count);
         return;
     }
-    c->imports = true;
     c->others = CLI_AND_OTHERS;
     if (is_export(c) && c->set.shared == SFT_IMPORT_ALIAS)
         c->set.shared = SFT_IMPORT_COPY; /* there are no metadata to record the other names */

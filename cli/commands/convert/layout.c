@@ -249,7 +249,7 @@ static const char *other_option(const cli_settings *set) {
          : set->only.count + set->spare.count ? "--only or --spare"
          : set->from_quantised ? "--from-quantised" : set->cast_scaled ? "--cast-scaled"
          : set->saturate ? "--saturate" : set->in_place ? "--in-place"
-         : set->recursive ? "-r" : NULL;
+         : set->recursive ? "-r" : set->list_branches ? "--list" : NULL;
 }
 
 static sft_code convert_layout(layout_run *run, char **operands, size_t count, sft_error *err) {

@@ -150,6 +150,15 @@ static uint64_t bytes_beside(dup_run *run, const char *path, const sft_import *i
     return sum;
 }
 
+/* Whether the file has tensors that the import has not: what is equal then is a part of it. */
+static bool is_partial(const sft_import *import) {
+    const sft_import_left *left;
+    for (size_t i = 0; import && (left = sft_import_left_at(import, i)) != NULL; i++)
+        if (left->reason == SFT_IMPORT_LEFT_BRANCH || left->reason == SFT_IMPORT_LEFT_SKIPPED)
+            return true;
+    return false;
+}
+
 /* False if it can't be read. */
 static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
     sft_set_options options = cli_set_options(run->c);
@@ -179,7 +188,7 @@ static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
             make_key(run, model, DUP_FILE, put_size, &info.size, &err);
         else model->bytes += bytes_beside(run, input->path, import, beside);
     }
-    if (!code && !err.code) { /* of what an import would become */
+    if (!code && !err.code && !is_partial(import)) { /* of what an import would become */
         size_t bytes = (sft_set_tensor_count(set) + 1) * sizeof(uint32_t);
         uint32_t *order = sfti_take(&run->c->alloc, bytes);
         dup_named named = { set, order };
@@ -326,10 +335,15 @@ static void print_group(dup_run *run, const dup_group *group) {
     cli_fit_end(&fit);
 }
 
+/* Files of equal content are never one: only their tensors are. */
+static bool can_end(const dup_run *run, const dup_group *group) {
+    return group->by == DUP_FILE || (group->by == DUP_WEIGHTS && run->c->set.by_weights);
+}
+
 /* JSON: before the group's last brace. */
 static void end_group(dup_run *run, const dup_group *group, sfti_json_writer *w) {
     sfti_arena arena = { .alloc = run->c->alloc };
-    if (group->by == DUP_CONTENT || (group->by == DUP_WEIGHTS && !run->c->set.by_weights)) return;
+    if (!can_end(run, group)) return;
     dup_path *paths = sfti_arena_array(&arena, group->count, sizeof *paths);
     for (size_t i = 0; paths && i < group->count; i++)
         paths[i] = run->models[run->members[group->first + i]].at;
@@ -394,6 +408,7 @@ static void tell_groups(dup_run *run) {
 
 typedef struct dup_place {
     uint64_t device, inode;
+    const char *url; /* of a remote file, whose device and inode are 0 */
     int error; /* 0: it is known */
     bool is_link, again;
     const char *link;
@@ -401,6 +416,8 @@ typedef struct dup_place {
 
 static int compare_places(const void *ctx, uint32_t a, uint32_t b) {
     const dup_place *x = (const dup_place *)ctx + a, *y = (const dup_place *)ctx + b;
+    if (!x->url != !y->url) return x->url ? 1 : -1;
+    if (x->url) return strcmp(x->url, y->url);
     if (x->device != y->device) return x->device < y->device ? -1 : 1;
     return x->inode < y->inode ? -1 : x->inode > y->inode;
 }
@@ -435,7 +452,7 @@ static void mark_again(dup_run *run, dup_place *places, uint32_t *order,
         int error = remote ? 0 : sfti_os_info_path(path, false, &info);
         bool is_link = !remote && !error && info.kind == OS_LINK;
         if (is_link) error = sfti_os_info_path(path, true, &info);
-        if (remote) places[i] = (dup_place){ .device = UINT64_MAX, .inode = i };
+        if (remote) places[i] = (dup_place){ .url = path };
         else if (error) places[i].error = error;
         else places[i] = (dup_place){ info.device, info.inode, .is_link = is_link };
         order[i] = (uint32_t)i;
@@ -506,12 +523,19 @@ static void run_dup(cli *c, char **operands, size_t count) {
     }
     tell_groups(&run);
     cli_hash_run_end(&run.hashing);
-    bool ends = dup_ends(&c->set);
-    for (size_t i = 0; ends && !cli_is_json(c) && i < run.group_count && !cli_is_over(c); i++)
-        end_group(&run, &run.groups[run.order[i]], NULL);
+    bool ends = dup_ends(&c->set), any = false, by_weights = false;
+    for (size_t i = 0; ends && !cli_is_json(c) && i < run.group_count && !cli_is_over(c); i++) {
+        const dup_group *group = &run.groups[run.order[i]];
+        any = any || can_end(&run, group);
+        by_weights = by_weights || group->by == DUP_WEIGHTS;
+        end_group(&run, group, NULL);
+    }
     if (ends && c->status == CLI_NO) c->status = CLI_OK;
-    if (ends && !c->set.yes && run.group_count > 0 && !cli_is_json(c))
-        cli_text(&c->out, "nothing was changed: --yes does it\n");
+    if (ends && run.group_count > 0 && !cli_is_json(c) && (!any || !c->set.yes))
+        cli_text(&c->out, any ? "nothing was changed: --yes does it\n"
+                 : by_weights && c->set.remove
+                 ? "nothing was changed: --weights takes models with other metadata, too\n"
+                 : "nothing was changed: none of these is the same file as another\n");
     cli_input_list_free(&inputs);
     sfti_arena_free(&run.arena);
 }

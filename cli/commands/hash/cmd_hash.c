@@ -394,8 +394,8 @@ const cli_command cli_hash_command = {
     "Of a URL, sha256 and autov2 are shown as the server claims them, and no data is read; "
     "--read reads the whole file and computes.\n"
     "With -c, the lines of a file are compared. A line for an index is compared with the index "
-    "file itself, except for content. A bare HEX of 64, 12 or 10 digits is sha256, autov3 or "
-    "autov2, any other is of the kind that --algo names. Unreadable lines are reported and change "
+    "file itself, except for content. A bare HEX is of the kind that --algo names; without "
+    "--algo it is sha256, autov3 or autov2, by its 64, 12 or 10 digits. Unreadable lines are reported and change "
     "the exit status only if there are no others. Files are read even if --cache knows them.",
     CLI_EXAMPLES(
         { "safetensors hash model.safetensors", "the output of sha256sum" },

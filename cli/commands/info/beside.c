@@ -6,6 +6,7 @@
 #include "os/io.h"
 #include "support/companions.h"
 #include "support/files.h"
+#include "support/hints.h"
 #include "support/models.h"
 #include "support/output.h"
 #include "support/remote.h"
@@ -98,7 +99,9 @@ sft_code cli_write_beside(cli *c, const cli_model *model, const char *beside, co
     options.mode = cli_output_mode_of_model(model);
     sfti_mode_common(&options.mode, cli_output_mode_of(beside));
     if (options.mode) sfti_mode_common(&options.mode, cli_output_mode_of(path));
-    return cli_write_bytes(c, path, options, bytes, err);
+    sft_code code = cli_write_bytes(c, path, options, bytes, err);
+    if (code == SFT_IS_LINK) cli_hint(err, CLI_HINT_MOVE_AWAY);
+    return code;
 }
 
 bool cli_write_file(cli *c, const cli_model *model, const char *beside, const char *path,

@@ -37,9 +37,22 @@ sft_span cli_known_text(cli_saving *saving, const char *fact) {
     return sft_node_text(cli_known(saving, fact), "");
 }
 
+/* Whether the place that is written to tells this word, alone or beside another source. */
+static bool is_there(const cli_saving *saving, const sft_node *word) {
+    const sft_node *other = cli_first(word, "others");
+    bool found = is_from(sft_node_text(word, "source"), saving->own);
+    for (; other && !found; other = other->next)
+        found = is_from(sft_node_text(other, "source"), saving->own);
+    return found;
+}
+
 const sft_node *cli_known_word(const cli_saving *saving, const sft_node *after) {
-    const sft_node *word = after ? after->next : cli_first(saving->root, "trigger_words");
-    if (!after && word && is_own(saving, sft_node_text(word, "source"))) return NULL;
+    const sft_node *first = cli_first(saving->root, "trigger_words");
+    const sft_node *word = after ? after->next : first;
+    if (!after && first && is_own(saving, sft_node_text(first, "source"))) return NULL;
+    /* a list is written whole: what only that place tells would go */
+    for (const sft_node *one = after ? NULL : first; one; one = one->next)
+        if (!is_known(saving, one) && is_there(saving, one)) return NULL;
     while (word && !is_known(saving, word)) word = word->next;
     return word;
 }

@@ -28,7 +28,8 @@ typedef struct cli_saving {
 const sft_node *cli_known(cli_saving *saving, const char *fact);
 /* The same as text, empty for none; a number or boolean as JSON spells it. */
 sft_span cli_known_text(cli_saving *saving, const char *fact);
-/* The trigger word after one (NULL: the first); none where the best is of that place. */
+/* The trigger word after one (NULL: the first); none where the best is of that place, or one
+ * that only that place tells. */
 const sft_node *cli_known_word(const cli_saving *saving, const sft_node *after);
 /* civitai, likewise. */
 const sft_node *cli_known_ids(const cli_saving *saving);

@@ -207,6 +207,22 @@ static void repo_section(cli *c, const sft_node *root) {
 
 /* ── The label ── */
 
+/* What safetensors cannot hold, which no other line counts. */
+static void say_skipped(cli *c, const sft_import *import) {
+    const sft_import_left *left, *first = NULL;
+    size_t count = 0;
+    for (size_t i = 0; (left = sft_import_left_at(import, i)) != NULL; i++) {
+        if (left->reason != SFT_IMPORT_LEFT_SKIPPED) continue;
+        if (!first) first = left;
+        count++;
+    }
+    if (!first) return;
+    cli_label_key(c, "! left out");
+    cli_fill(&c->out, "%: %", first->path, sft_span_cstr(first->text));
+    if (count > 1) cli_printf(&c->out, ", and %zu more", count - 1);
+    cli_text(&c->out, "\n");
+}
+
 /* What it is. */
 static void kind_section(cli *c, const cli_model *model, const sft_node *root) {
     char buffer[CLI_TITLE_SIZE];
@@ -221,6 +237,7 @@ static void kind_section(cli *c, const cli_model *model, const sft_node *root) {
             (void)cli_say_globals(&c->out, model->import, NOTES_SHOWN);
             cli_text(&c->out, "; not run\n");
         }
+        say_skipped(c, model->import);
     }
     sft_span shard = sft_node_text(root, "set.shard"), of = sft_node_text(root, "set.of");
     if (shard.len && of.len) {

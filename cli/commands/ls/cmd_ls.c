@@ -274,6 +274,7 @@ static void ls_input(cli *c, const cli_input *input) {
         cli_fail_found(c, input, input->path, &err);
         return;
     }
+    if (c->import) cli_say_left(c, input->path, c->import, false);
     int key = wants_tree(c) || c->set.fold ? tree_key : c->set.sort;
     ls_listing l = { .c = c, .set = set, .path = input->path, .key = key };
     l.arena.alloc = c->alloc;

@@ -294,7 +294,7 @@ void merge_by_method(cli *c, char **operands, size_t count) {
     merge_run run = { .c = c, .arena = { .alloc = c->alloc }, .change = SFT_ERROR_INIT,
                       .parts = { .arena = { .alloc = c->alloc } } };
     run.text.alloc = c->alloc;
-    c->imports_exact = true;
+    c->imports_exact = c->imports_whole = true;
     sft_code code = merge_all(&run, operands, count, &err);
     const char *unread = atomic_load(&run.parts.unread);
     if (code && unread) run.blame = unread;

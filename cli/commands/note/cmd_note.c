@@ -138,6 +138,11 @@ static void each_model(void *ctx, cli_model *model) {
     bool writes = run->change_count > 0 || c->set.forget;
     if (!code && writes && !c->set.dry_run) code = cli_lock_beside(model->path, &lock, &err);
     if (!code) code = cli_sidecar_open(c, model, &arena, NOTE_SUFFIX, &there, &err);
+    os_info info;
+    if (!code && there.exists && !there.object.len
+        && !sfti_os_info_path(there.path, false, &info) && info.kind == OS_LINK)
+        code = cli_fail_hint(&err, SFT_IS_LINK, CLI_HINT_MOVE_AWAY,
+                             "expected a note, found a symbolic link");
     if (!code && there.exists && !there.object.len)
         code = cli_fail_hint(&err, SFT_EXISTS, SFT_HINT_NONE,
                              "expected a note, found a file that is none%s",

@@ -205,9 +205,11 @@ static sft_code delete_all_found(const deletion *d) {
         bool found = false;
         for (size_t k = 0; k < d->now.column_count; k++)
             found = found || d->found[d->which[k * d->how.key_count + i]];
-        if (!found)
-            return sfti_fail(d->err, SFT_TENSOR_NOT_FOUND, "expected names of rows, found "
-                             "\"%.*s\", which none has", SFTI_CLIP(d->how.keys[i], 100));
+        if (found) continue;
+        sfti_fail(d->err, SFT_TENSOR_NOT_FOUND, "expected names of rows, found \"%.*s\", which "
+                  "none has", SFTI_CLIP(d->how.keys[i], 100));
+        sfti_hint(d->err, SFT_HINT_NONE); /* ls lists names of tensors */
+        return SFT_TENSOR_NOT_FOUND;
     }
     return SFT_OK;
 }

@@ -82,6 +82,8 @@ bool cli_lacks_extension(const char *path) {
 static sft_error with_hint(const cli *c, const char *path, const sft_error *err) {
     sft_error hinted = *err;
     if (err->code == SFT_OUT_OF_ORDER) cli_hint(&hinted, CLI_HINT_FORWARD);
+    if (err->hint == SFT_HINT_REMOTE_DOWNLOAD && c->set.whole) /* which the hint advises */
+        hinted.hint = SFT_HINT_NONE;
     bool written = c->set.output && path && strcmp(path, c->set.output) == 0;
     if (err->os_errno != ENOENT || err->hint || written || !path) return hinted;
     cli_remote_guess(path, &hinted);

@@ -26,7 +26,8 @@
     X(SPARE, "--spare GLOB leaves a matrix as it is") \
     X(QUANTIZE_LOSSY, "merge it into a model first; --lossy quantises it all the same") \
     X(EXPORT_DTYPE, "--dtype F32 writes its values") \
-    X(DEQUANTIZE, "\"safetensors convert --dequantize\" computes its values first") \
+    X(DEQUANTIZE, "\"safetensors convert\" computes its values first: --dequantize those of "\
+      "codes, --dtype F32 those of F64") \
     X(EXPORT_NAME, "safetensors rename gives it another name; a .pt holds any") \
     X(ONLINE_OVER, "nothing more is asked online") \
     X(MERGE, "--force adds what is known and keeps the rest") \

@@ -59,8 +59,8 @@ void sfti_stochastic_round(const sfti_stochastic *how, uint64_t first, float *va
         if ((uint32_t)(stirred(counter) >> 32) < chance) steps++;
         float rounded = (float)steps * power_of_2(grid - how->mantissa);
         float size = values[i] < 0 ? -values[i] : values[i];
-        if (rounded > how->greatest && size <= how->greatest) rounded = how->greatest;
-        if (rounded > how->greatest) continue;
+        if (size > how->greatest) continue; /* by nearest: the greatest, or too large */
+        if (rounded > how->greatest) rounded = how->greatest;
         values[i] = bits >> 31 ? -rounded : rounded;
     }
 }

@@ -115,20 +115,22 @@ def check_full():
     """Values next to the greatest are not rounded beyond it, and sums beyond it are refused."""
     wrong, top = [], 65504.0
     with tempfile.TemporaryDirectory() as folder:
-        def play(value, code):
+        def play(value, code, count=64, seed=1):
             write_plain(os.path.join(folder, "m.safetensors"), {
-                LAYER: ("F16", [1, 64], np.full(64, top, "<f2").tobytes())})
+                LAYER: ("F16", [1, count], np.full(count, top, "<f2").tobytes())})
             write_plain(os.path.join(folder, "l.safetensors"), {
                 KOHYA + ".lora_up.weight": f32(np.array([[1.0]])),
-                KOHYA + ".lora_down.weight": f32(np.full((1, 64), value))})
+                KOHYA + ".lora_down.weight": f32(np.full((1, count), value))})
             return run(folder, "lora", "merge", "m.safetensors", "l.safetensors", "-o",
-                       "o.safetensors", "--force", "--stochastic", "1", code=code)
+                       "o.safetensors", "--force", "--stochastic", str(seed), code=code)
         play(10.0, 0)
         found = read_plain(os.path.join(folder, "o.safetensors"))[0][LAYER][2]
         if (np.frombuffer(found, "<f2") != top).any():
             wrong.append("a value beside the greatest became another")
         if "larger ones" not in play(100.0, 1).stderr:
             wrong.append("a sum beyond the greatest is not refused")
+        for seed in range(8):  # of one value, which the nearest infinity is beside, by no chance
+            play(25.0, 1, 1, seed)
     return wrong
 
 

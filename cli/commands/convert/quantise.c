@@ -280,10 +280,20 @@ static sft_code plan_parts(quantise_run *q, sft_error *err) {
     if (c->set.only.count > 0 && q->only == 0)
         return sfti_fail(err, SFT_TENSOR_NOT_FOUND,
                          "expected tensors that match --only, found none");
-    size_t made = 0;
-    const char *why;
-    for (size_t i = 0; i < sft_set_tensor_count(p->sets[0]); i++)
+    size_t made = 0, stays = 0;
+    const char *why, *first = NULL;
+    sft_span name = { "", 0 };
+    for (size_t i = 0; i < sft_set_tensor_count(p->sets[0]); i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(p->sets[0], i);
         made += sfti_quantising_action(q->plan, i, &why) == SFTI_QUANTISE_CODES;
+        if (!why || tensor->rank != 2 || stays++) continue;
+        first = why;
+        name = tensor->name;
+    }
+    if (made == 0 && first)
+        return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected matrices of layers to quantise, found "
+                         "none: \"%.*s\", the first of %zu matrices that stay: %s",
+                         SFTI_CLIP(name, 100), stays, first);
     if (made == 0)
         return sfti_fail(err, SFT_TENSOR_NOT_FOUND,
                          "expected matrices of layers to quantise, found none");

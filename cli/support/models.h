@@ -147,7 +147,7 @@ sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options,
  * called. */
 void cli_say_import(cli *c, const char *path, const sft_import *import);
 /* A line for each branch that was left out, or for what safetensors cannot hold: the first few.
- * For commands that say no more of an import; on standard error with --json. */
+ * For commands that say no more of an import; on standard error. */
 void cli_say_left(cli *c, const char *path, const sft_import *import, bool branches);
 /* "a, b and 3 more": globals with calls, or nothing; whether there are any. */
 bool cli_say_globals(cli_out *out, const sft_import *import, size_t most);

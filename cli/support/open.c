@@ -248,7 +248,10 @@ sft_code cli_open_operand(cli *c, const char *operand, cli_inputs *inputs, const
     sft_code code = cli_inputs_expand(operand, (cli_depth)CLI_ELSE_OTHERS, NULL, &c->open, inputs,
                                       err);
     if (!code) code = cli_inputs_one(inputs, input, err);
-    return code ? code : cli_open_model(c, *input, out, err);
+    if (!code) code = cli_open_model(c, *input, out, err);
+    if (!code && c->import && c->imports_whole)
+        cli_say_left(c, (*input)->path, c->import, true);
+    return code;
 }
 
 static bool is_there(cli *c, const char *path) {
@@ -339,21 +342,21 @@ static void say_more(cli *c, size_t count, size_t shown, const char *what) {
 }
 
 void cli_say_left(cli *c, const char *path, const sft_import *import, bool branches) {
-    cli_out *out = branches && !cli_is_json(c) ? &c->out : &c->err;
+    static const char begin[] = "safetensors: note: ";
     sft_import_reason reason = branches ? SFT_IMPORT_LEFT_BRANCH : SFT_IMPORT_LEFT_SKIPPED;
     const sft_import_left *left;
     size_t count = 0;
-    if (out == &c->err) cli_flush(&c->out);
+    cli_flush(&c->out);
     for (size_t i = 0; (left = sft_import_left_at(import, i)) != NULL; i++) {
         if (left->reason != reason || ++count > LISTED_MOST) continue;
-        if (out == &c->err) cli_text(out, "safetensors: note: ");
-        cli_path(out, path, ": left out: ");
-        cli_fill(out, "%: %\n", left->path, sft_span_cstr(left->text));
+        cli_text(&c->err, begin);
+        cli_path(&c->err, path, ": left out: ");
+        cli_fill(&c->err, "%: %\n", left->path, sft_span_cstr(left->text));
     }
     if (count > LISTED_MOST)
-        cli_printf(out, "%sand %zu more; \"safetensors check -v\" lists them\n",
-                   out == &c->err ? "safetensors: note: " : "  ", count - LISTED_MOST);
-    if (out == &c->err) cli_flush(out);
+        cli_printf(&c->err, "%sand %zu more; \"safetensors check -v\" lists them\n", begin,
+                   count - LISTED_MOST);
+    cli_flush(&c->err);
 }
 
 bool cli_say_globals(cli_out *out, const sft_import *import, size_t most) {

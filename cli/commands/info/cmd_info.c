@@ -155,8 +155,9 @@ static sft_code read_options(info_run *run, char **operands, size_t count, sft_e
                                : c->set.updates ? "updates" : "dry-run");
     if (!code && c->set.same_base && !c->set.updates)
         code = cli_usage_error(err, "expected --updates with --same-base");
-    if (!code && c->set.online && c->set.offline && !c->set.dry_run)
-        code = cli_usage_error(err, "expected --online or --offline, found both");
+    if (!code && c->set.dry_run && (c->set.preview_folder || c->set.workflow_file))
+        code = cli_usage_error(err, "expected --dry-run without --export-preview and "
+                               "--export-workflow, found both");
     if (!code && c->set.updates && (c->set.save || c->set.save_as || c->set.fields
                                     || c->set.format == CLI_TSV))
         code = cli_usage_error(err, "expected --updates without --save, --save-as, -f and --tsv");

@@ -89,6 +89,8 @@ sft_code cli_compute_read(cli_compute *run, cli *c, sft_error *err) {
     if (code && sfti_os_info_path(list, true, &info) == 0)
         code = cli_usage_error(err, "expected --hash LIST of algorithms, found the file \"%s\": "
                                "try --hash all %s", list, list);
+    if (!code && c->set.online && c->set.offline && !c->set.dry_run)
+        code = cli_usage_error(err, "expected --online or --offline, found both");
     return code;
 }
 

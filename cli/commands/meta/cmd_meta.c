@@ -480,6 +480,14 @@ static void run_meta(cli *c, char **operands, size_t count) {
             clash = "--tsv without --pretty and --to-json, found both";
         if (tsv && verb->run != meta_list) clash = "--tsv with list only";
         if (c->set.pretty && !lists) clash = "--pretty with list, get and header only";
+        bool changes = verb->run == meta_set || verb->run == meta_rm || verb->run == meta_scrub;
+        if (c->set.output && !changes) clash = "-o with set, rm and scrub only";
+        if (c->set.to_json && verb->run != meta_list) clash = "--to-json with list only";
+        if (c->set.from_json && verb->run != meta_set) clash = "--from-json with set only";
+        if (c->set.thumbnail && verb->run != meta_set) clash = "--thumbnail with set only";
+        if (c->set.keep.count > 0 && verb->run != meta_scrub) clash = "--keep with scrub only";
+        bool one = verb->run == meta_get || verb->run == meta_recover;
+        if (c->set.recursive && one) clash = "files without -r for get and recover, found both";
     }
     sft_error err = SFT_ERROR_INIT;
     if (!verb) {

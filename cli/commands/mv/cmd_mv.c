@@ -475,7 +475,9 @@ static void run_mv(cli *c, char **operands, size_t count) {
     run.plan.how = run.how = c->set.copy ? CLI_MOVE_COPY : c->set.link ? CLI_MOVE_LINK : CLI_MOVE;
     c->others = CLI_AND_OTHERS;
     c->counts_unread = true;
-    if (c->set.undo && (count > 0 || c->set.place))
+    bool told = count > 0 || c->set.place || c->set.where.count > 0 || c->set.copy || c->set.link
+             || c->set.number || c->set.unknown;
+    if (c->set.undo && told)
         code = cli_usage_error(&err, "expected --undo alone, found more");
     else if (c->set.copy && c->set.link)
         code = cli_usage_error(&err, "expected --copy or --link, found both");

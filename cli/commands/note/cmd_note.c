@@ -150,7 +150,7 @@ static void each_model(void *ctx, cli_model *model) {
     if (!code && !writes) show(c, model, &there);
     else if (!code) code = write_note(run, model, &there, &err);
     if (code) cli_fail_input(c, there.path ? there.path : model->path, &err);
-    else if (writes && c->set.save_for && !c->set.dry_run) save_for_others(c, model);
+    else if (writes && c->set.save_for) save_for_others(c, model);
     cli_sidecar_close(&there);
     cli_lock_end(&lock);
     sfti_arena_free(&arena);
@@ -189,11 +189,15 @@ static void run_note(cli *c, char **operands, size_t count) {
     bool writes = run.change_count > 0;
     if (!code && c->set.forget && writes)
         code = cli_usage_error(&err, "expected facts or --rm, found both");
-    if (!code && c->set.adopt && (writes || c->set.forget || c->set.save_for))
+    bool adopts_more = writes || c->set.forget || c->set.save_for || c->set.where.count > 0;
+    if (!code && c->set.adopt && adopts_more)
         code = cli_usage_error(&err, "expected --adopt with folders alone, found more");
     if (!code && c->set.save_for && !writes)
         code = cli_usage_error(&err, "expected facts with --for, found none: info --save-as writes "
                                "what is known without new ones");
+    if (!code && c->set.save_for && c->set.dry_run)
+        code = cli_usage_error(&err, "expected --for without --dry-run, found both: what it writes "
+                               "is made of the facts that are kept then");
     if (code) {
         cli_fail_usage(c, &err);
         return;

@@ -292,8 +292,8 @@ static sft_code plan_parts(quantise_run *q, sft_error *err) {
     }
     if (made == 0 && first)
         return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected matrices of layers to quantise, "
-                         "found none: \"%.*s\", the first of %zu matrices that stay: %s",
-                         SFTI_CLIP(name, 100), stays, first);
+                         "found none of %zu: \"%.*s\" stays: %s", stays,
+                         SFTI_CLIP(name, 100), first);
     if (made == 0)
         return sfti_fail(err, SFT_TENSOR_NOT_FOUND,
                          "expected matrices of layers to quantise, found none");

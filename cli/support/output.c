@@ -124,6 +124,17 @@ sft_code cli_output_agrees(const cli *c, sft_error *err) {
     return cli_usage_error(err, "expected -o OUT or --in-place, found both");
 }
 
+/* What is written in safetensors is not named as another format is. */
+static sft_code check_name(const char *path, sft_error *err) {
+    sft_span name = sft_span_cstr(path);
+    size_t other = cli_other_format(name);
+    const char *ending = other < CLI_OTHER_FORMATS ? cli_other_formats[other]
+                       : cli_ends_with(name, ".npy") ? ".npy" : NULL;
+    if (!ending) return SFT_OK;
+    return cli_usage_error(err, "expected a name of safetensors for -o, such as *.safetensors, "
+                           "found one that ends in %s", ending);
+}
+
 sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target target,
                           sft_error *err) {
     bool there;
@@ -150,6 +161,8 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     }
     if (out->in_place && strcmp(out->path, "-") == 0)
         return cli_usage_error(err, "expected a file to be changed, found standard input");
+    if (!out->in_place && target != CLI_TARGET_OTHER) code = check_name(out->path, err);
+    if (code) return code;
     code = check_target(c, out->path, out->in_place, &there, &old_mode, err);
     if (code) return code;
     options.no_sync = c->set.no_sync != 0;

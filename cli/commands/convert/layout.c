@@ -248,7 +248,8 @@ static const char *other_option(const cli_settings *set) {
          : cli_is_matching(set) ? "--match or --exclude" : set->scale ? "--scale"
          : set->only.count + set->spare.count ? "--only or --spare"
          : set->from_quantised ? "--from-quantised" : set->cast_scaled ? "--cast-scaled"
-         : set->saturate ? "--saturate" : set->in_place ? "--in-place"
+         : set->saturate ? "--saturate" : set->opaque ? "--opaque"
+         : set->in_place ? "--in-place"
          : set->recursive ? "-r" : set->list_branches ? "--list" : NULL;
 }
 
@@ -263,6 +264,8 @@ static sft_code convert_layout(layout_run *run, char **operands, size_t count, s
     if (other)
         return cli_usage_error(err, "expected --layout without %s, found both: convert twice",
                                other);
+    if (c->set.max_size && options.to != SFT_LAYOUT_DIFFUSERS)
+        return cli_usage_error(err, CLI_NO_SHARDS, layout);
     if (!c->set.output) return cli_usage_error(err, "expected -o OUT, found none");
     sft_code code = folder ? cli_output_no_stream(c, err) : SFT_OK;
     if (!code && c->set.max_size) code = cli_parse_size(c->set.max_size, &options.max_bytes, err);

@@ -42,20 +42,44 @@ static bool is_export(const cli *c) {
     return export_kind_of(c) != NULL;
 }
 
-/* Writes tensors there; not with --dry-run. */
-static sft_code export_parts(cli *c, const cli_output *out, const sft_part *parts, size_t count,
-                        sft_error *err) {
+static sft_code discard(void *ctx, const void *bytes, size_t len, sft_error *err) {
+    (void)ctx, (void)bytes, (void)len, (void)err;
+    return SFT_OK;
+}
+
+/* With --dry-run: names and dtypes are refused as they would be, and no element is read. */
+static sft_code try_export(convert_run *run, const sft_part *parts, size_t count,
+                           const sft_export_options *options, sft_error *err) {
+    static const uint64_t none[] = { 0 };
+    sft_sink sink;
+    sft_part *empty = sfti_arena_array(&run->parts.arena, count, sizeof *empty);
+    if (!empty) return sfti_fail_memory(err, count * sizeof *empty);
+    for (size_t i = 0; i < count; i++) {
+        empty[i] = parts[i];
+        empty[i].spec.rank = 1;
+        empty[i].spec.shape = none;
+    }
+    sft_code code = sft_sink_callback(discard, NULL, &run->c->alloc, &sink, err);
+    return code ? code
+                : export_kind_of(run->c)->write(empty, count, options, sink, NULL, err);
+}
+
+/* Writes tensors there; with --dry-run only what that would refuse is told. */
+static sft_code export_parts(convert_run *run, const cli_output *out, const sft_part *parts,
+                             size_t count, sft_error *err) {
+    cli *c = run->c;
     sft_export_options options = SFT_EXPORT_OPTIONS_INIT;
     cli_progress progress;
     sft_sink sink;
     options.alloc = &c->alloc;
     options.opaque = c->set.opaque != 0;
-    if (c->set.dry_run) return SFT_OK;
-    sft_code code = cli_output_sink(out, &sink, err);
-    if (code) return code;
-    sft_job job = cli_progress_begin(&progress, c, out->path);
-    code = export_kind_of(c)->write(parts, count, &options, sink, &job, err);
-    cli_progress_end(&progress);
+    sft_code code = c->set.dry_run ? try_export(run, parts, count, &options, err)
+                                   : cli_output_sink(out, &sink, err);
+    if (!code && !c->set.dry_run) {
+        sft_job job = cli_progress_begin(&progress, c, out->path);
+        code = export_kind_of(c)->write(parts, count, &options, sink, &job, err);
+        cli_progress_end(&progress);
+    }
     if (code == SFT_CAST_DTYPE) cli_hint(err, CLI_HINT_EXPORT_DTYPE);
     if (code == SFT_FOREIGN_NAME) cli_hint(err, CLI_HINT_EXPORT_NAME);
     return code;
@@ -279,7 +303,7 @@ static sft_code export_model(convert_run *run, sft_error *err) {
                 list[count++] = sft_conversion_part(run->conversion, i);
         parts = list;
     }
-    if (!code) code = export_parts(c, &out, parts, count, err);
+    if (!code) code = export_parts(run, &out, parts, count, err);
     if (!code && run->casts) return convert_say(run, false, out.path, err);
     if (!code) convert_say_file(run, out.path, parts, count);
     if (cli_output_failed(code)) run->parts.path = out.path;
@@ -352,6 +376,10 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     if (code) return code;
     run->input = run->parts.path; /* the model, not its folder */
     run->into_folder = is_folder_asked(run);
+    if (c->import && c->set.as_dtypes.count > 0 && !c->as_matched && !c->set.recursive
+        && !c->set.list_branches)
+        return sfti_fail(err, SFT_TENSOR_NOT_FOUND,
+                         "expected tensors that match --as, found none");
     if (c->import && run->into_folder) code = convert_import_shards(run, err);
     if (code) return code;
     if (c->import) return convert_foreign(run, err);

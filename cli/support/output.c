@@ -131,8 +131,8 @@ static sft_code check_name(const char *path, sft_error *err) {
     const char *ending = other < CLI_OTHER_FORMATS ? cli_other_formats[other]
                        : cli_ends_with(name, ".npy") ? ".npy" : NULL;
     if (!ending) return SFT_OK;
-    return cli_usage_error(err, "expected a name of safetensors for -o, such as *.safetensors, "
-                           "found one that ends in %s", ending);
+    return cli_usage_error(err, "expected a name as of safetensors (*.safetensors) for -o, found "
+                           "one that ends in %s", ending);
 }
 
 sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target target,

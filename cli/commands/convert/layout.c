@@ -128,7 +128,7 @@ static void put_layout(void *ctx, sfti_json_writer *w) {
     bool lost;
     sfti_json_put_open(w, "notes", '[');
     for (size_t i = 0; note = sft_layout_conversion_note_at(conversion, i, &lost), note.len; i++)
-        if (!lost) sfti_json_text(w, note);
+        if (!lost) sfti_json_span(w, note);
     sfti_json_close(w, ']');
 }
 

@@ -133,8 +133,9 @@ SFT_API SFT_NODISCARD sft_code sft_layout_conversion_save(sft_layout_conversion 
                                                           sft_error *err);
 /* Write a folder, which must be new or empty (SFT_EXISTS), component by component, and last
  * model_index.json, which marks it as complete. On failure all that was written is removed; a
- * process that is killed may leave components. Of the options no_sync, in_place_unsafe and mode are
- * used, whose 0 means: readable by those who may read all of the model. NULL: the defaults.
+ * process that is killed may leave components. Of the options no_sync, in_place_unsafe, mtimes_ns
+ * (one time, of every file) and mode are used, whose 0 means: readable by those who may read all of
+ * the model. NULL: the defaults.
  * Otherwise as sft_layout_conversion_save. SFT_BAD_ARGUMENT: of a single file. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_layout_conversion_save_folder(
     sft_layout_conversion *conversion, const char *folder, const sft_save_set_options *options,

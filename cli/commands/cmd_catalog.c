@@ -326,7 +326,7 @@ static sft_code begin_catalog(catalog_command *run, char **operands, size_t *ope
     if (!code) code = pictures_begin(&run->run.pictures, c, &run->err);
     if (code) return code;
     run->run.pictures.places = &run->run.places;
-    code = cli_output_begin(&run->output, c, NULL, CLI_TARGET_NEW, &run->err);
+    code = cli_output_begin(&run->output, c, NULL, CLI_TARGET_OTHER, &run->err);
     run->blame = run->output.path;
     if (!code) code = check_replaced(&run->output, &run->err);
     for (size_t i = 0; !code && i < count; i++) { /* a page of a mistyped path is of little use */

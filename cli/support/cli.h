@@ -37,6 +37,7 @@ typedef struct cli {
     char *unread_path;    /* with its path; NULL: there is none, or it was told */
     int others; /* whether folders are looked through for other formats: CLI_AND_OTHERS … */
     bool imports; /* the settings say how other formats are imported */
+    bool as_matched; /* --as named a tensor of the last one */
     bool enters_pipelines; /* folders of pipelines stand for their components */
     bool imports_exact; /* blocks of other formats are F32, as they are computed; else F16 */
     bool imports_whole; /* what cannot be carried is an error: the command writes it, or compares */

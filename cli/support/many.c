@@ -36,10 +36,15 @@ static bool is_folder(const cli *c, const char *path) {
     return sfti_os_info_path(path, true, &info) == 0 && info.kind == OS_DIR;
 }
 
+/* The index of a model in several files, of PyTorch's too. */
+static bool is_index(const char *path) {
+    return sft_path_is_index(path) || cli_ends_with(sft_span_cstr(path), ".bin.index.json");
+}
+
 /* The name of a result: its input's or, of a model with an index, that of its folder. */
 static sft_span name_of(const char *path, bool is_set) {
     if (!is_set) return cli_name_of(path);
-    sft_span folder = sft_path_is_index(path) ? cli_folder_of(path) : sft_span_cstr(path);
+    sft_span folder = is_index(path) ? cli_folder_of(path) : sft_span_cstr(path);
     sft_span name = sfti_path_name(sfti_path_trimmed(folder));
     bool none = name.len == 0 || strspn(name.data, ".") >= name.len;
     return none ? sft_span_cstr("model") : name;
@@ -78,9 +83,11 @@ static bool make_safe(many *m, sft_span *name) {
 static const char *output_of(many *m, const char *path, bool is_set) {
     char safe[256];
     const char *why;
+    is_set = is_set || is_index(path);
     sft_span name = name_of(path, is_set);
     if (cli_is_remote(m->c, path) && !make_safe(m, &name)) return NULL;
-    bool may = !is_set && (m->c->imports || cli_is_remote(m->c, path));
+    bool may = !is_set && (m->c->imports || cli_is_remote(m->c, path)
+                           || cli_other_format(name) < CLI_OTHER_FORMATS);
     if (may && !cli_ends_with(name, ".safetensors") && !cli_ends_with(name, ".sft")) {
         const char *text = imported_name(m, name);
         if (!text) return NULL;
@@ -150,7 +157,7 @@ static sft_code list_operands(many *m, char **operands, size_t count, sft_error 
     m->items = sfti_arena_array(&m->arena, count, sizeof *m->items);
     if (!inputs || !m->items) return sfti_fail_memory(err, count);
     for (size_t i = 0; i < count; i++) {
-        bool is_set = sft_path_is_index(operands[i]) || is_folder(m->c, operands[i]);
+        bool is_set = is_index(operands[i]) || is_folder(m->c, operands[i]);
         inputs[i] = (cli_input){ is_set ? CLI_INDEX : CLI_FILE, operands[i], NULL, false };
         m->items[i] = &inputs[i];
     }
@@ -217,7 +224,7 @@ void cli_write_each(cli *c, char **operands, size_t count, cli_write_fn each, vo
     bool several = count > 1 || c->set.recursive;
     if (output && is_folder(c, output)) m.folder = output;
     /* A folder for a model in one file: its name stays. One in several files fills the folder. */
-    if (!several && m.folder && strcmp(operands[0], "-") != 0 && !sft_path_is_index(operands[0])
+    if (!several && m.folder && strcmp(operands[0], "-") != 0 && !is_index(operands[0])
         && !is_folder(c, operands[0])) {
         code = make_folder(&m, &err);
         if (!code) c->set.output = output_of(&m, operands[0], false);

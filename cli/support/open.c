@@ -63,18 +63,22 @@ static bool split_as(const char *text, sft_span *glob, sft_span *dtype) {
 }
 
 static bool dtype_as(void *ctx, const sft_spec *spec, sft_dtype *dtype) {
-    const cli_settings *set = ctx;
+    cli *c = ctx;
+    const cli_settings *set = &c->set;
     for (size_t i = set->as_dtypes.count; i-- > 0;) {
         sft_span glob, name;
         if (!split_as(set->as_dtypes.items[i], &glob, &name)) continue;
-        if (sfti_glob_match(glob, spec->name)) return !cli_dtype_read(name, dtype, NULL);
+        if (!sfti_glob_match(glob, spec->name)) continue;
+        c->as_matched = true;
+        return !cli_dtype_read(name, dtype, NULL);
     }
     return false;
 }
 
 /* By the settings; of commands that only show, tensors that cannot be carried are left out. */
-static sft_code import_options(const cli *c, sft_import_options *out, sft_error *err) {
+static sft_code import_options(cli *c, sft_import_options *out, sft_error *err) {
     *out = (sft_import_options)SFT_IMPORT_OPTIONS_INIT;
+    c->as_matched = false;
     out->alloc = &c->alloc;
     out->files = c->open.files;
     out->skip = !c->imports_whole;
@@ -96,7 +100,7 @@ static sft_code import_options(const cli *c, sft_import_options *out, sft_error 
     out->dequantised = dtype == SFT_F16 || dtype == SFT_BF16 ? dtype : SFT_F32;
     if (c->set.as_dtypes.count > 0) {
         out->as = dtype_as;
-        out->as_ctx = (void *)(uintptr_t)&c->set;
+        out->as_ctx = c;
     }
     for (size_t i = 0; i < c->set.as_dtypes.count; i++) {
         sft_span glob, name;

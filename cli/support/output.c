@@ -124,6 +124,17 @@ sft_code cli_output_agrees(const cli *c, sft_error *err) {
     return cli_usage_error(err, "expected -o OUT or --in-place, found both");
 }
 
+/* What is written in safetensors is not named as another format is. */
+static sft_code check_name(const char *path, sft_error *err) {
+    sft_span name = sft_span_cstr(path);
+    size_t other = cli_other_format(name);
+    const char *ending = other < CLI_OTHER_FORMATS ? cli_other_formats[other]
+                       : cli_ends_with(name, ".npy") ? ".npy" : NULL;
+    if (!ending) return SFT_OK;
+    return cli_usage_error(err, "expected a name as of safetensors (*.safetensors) for -o, found "
+                           "one that ends in %s", ending);
+}
+
 sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target target,
                           sft_error *err) {
     bool there;
@@ -150,6 +161,8 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     }
     if (out->in_place && strcmp(out->path, "-") == 0)
         return cli_usage_error(err, "expected a file to be changed, found standard input");
+    if (!out->in_place && target != CLI_TARGET_OTHER) code = check_name(out->path, err);
+    if (code) return code;
     code = check_target(c, out->path, out->in_place, &there, &old_mode, err);
     if (code) return code;
     options.no_sync = c->set.no_sync != 0;
@@ -193,11 +206,28 @@ bool cli_output_failed(sft_code code) {
         || (sft_code_describe(code)->cls == SFT_CLASS_IO && !reads);
 }
 
+/* What a plan refuses, such as one name of two tensors, is refused in a dry run, too. */
+static sft_code try_parts(const cli_parts *parts, const sft_plan_options *options,
+                          sft_error *err) {
+    sfti_arena work = { .alloc = parts->arena.alloc };
+    sft_plan *plan = NULL;
+    sft_code code = SFT_OK;
+    sft_spec *specs = sfti_arena_array(&work, parts->count, sizeof *specs);
+    if (!specs) code = sfti_fail_memory(err, parts->count * sizeof *specs);
+    for (size_t i = 0; !code && i < parts->count; i++) specs[i] = parts->parts[i].spec;
+    if (!code)
+        code = sft_plan_new(specs, parts->count, NULL, parts->metadata_count, options, &plan, err);
+    sft_plan_free(plan);
+    sfti_arena_free(&work);
+    return code;
+}
+
 sft_code cli_output_parts(const cli_output *out, cli *c, cli_parts *parts, sft_error *err) {
     cli_progress progress;
     sft_sink sink;
     sft_code code = cli_parts_drop_digests(c, parts, true, err);
     sft_plan_options options = cli_parts_plan(c, parts);
+    if (!code && c->set.dry_run) code = try_parts(parts, &options, err);
     if (!code && !c->set.dry_run) {
         code = cli_output_sink(out, &sink, err);
         if (code) return code;

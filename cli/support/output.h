@@ -11,6 +11,7 @@
 
 typedef enum cli_target {
     CLI_TARGET_NEW,    /* -o must be given */
+    CLI_TARGET_OTHER,  /* the same, of what is written in another format than safetensors */
     CLI_TARGET_EITHER, /* or --in-place */
     CLI_TARGET_EDIT    /* the input itself, unless -o is given */
 } cli_target;

@@ -114,6 +114,7 @@ typedef struct layout_writer {
     sfti_arena arena;
     const char *root;
     sft_save_set_options options;
+    const int64_t *mtime; /* of all files, or NULL */
     char **made; /* files and folders, to be removed again after a failure */
     bool *is_folder;
     size_t made_count;
@@ -140,6 +141,8 @@ static sft_code open_new(layout_writer *w, char *path, sft_sink *sink, sft_error
     how.in_place_unsafe = w->options.in_place_unsafe;
     how.mode = w->options.mode;
     how.no_clobber = true;
+    how.has_mtime = w->mtime != NULL;
+    if (w->mtime) how.mtime_ns = *w->mtime;
     how.alloc = &w->run->alloc;
     return sft_sink_path(path, &how, sink, err);
 }
@@ -161,6 +164,17 @@ static size_t component_pairs(sft_layout_conversion *run, const sfti_layout_grou
     if (run->to == SFTI_DIFFUSERS && sfti_layout_is_variant(&run->layouts, one->part))
         run->pairs[count++] = (sft_pair){ sft_span_cstr(SFTI_LAYOUT_PART_KEY), one->part->id };
     return count;
+}
+
+/* For as many shards, and their index. */
+static sft_code repeat_mtime(layout_writer *w, uint32_t shards, const int64_t **out,
+                             sft_error *err) {
+    if (!w->mtime) return SFT_OK;
+    int64_t *times = sfti_arena_array(&w->arena, (uint64_t)shards + 1, sizeof *times);
+    if (!times) return sfti_fail_memory(err, shards * sizeof *times);
+    for (uint32_t s = 0; s <= shards; s++) times[s] = *w->mtime;
+    *out = times;
+    return SFT_OK;
 }
 
 /* A folder of one component: its shards, their index, config.json. */
@@ -190,6 +204,8 @@ static sft_code write_component(layout_writer *w, size_t i, const sft_job *job, 
         return code;
     }
     sft_save_set_options how = w->options;
+    code = repeat_mtime(w, cut.count, &how.mtimes_ns, err);
+    if (code) return code;
     how.stem = cut.stem;
     how.plan = &plan;
     code = sft_save_set(folder, parts, cut.shard, one->made, cut.count, run->pairs, pairs, &how,
@@ -271,7 +287,7 @@ sft_code sft_layout_conversion_save_folder(sft_layout_conversion *run, const cha
     code = sfti_layout_check_matched(run, err);
     if (code) return code;
     layout_writer w = { .run = run, .arena = { .alloc = run->alloc }, .root = folder,
-                        .options = SFT_SAVE_SET_OPTIONS_INIT };
+                        .options = SFT_SAVE_SET_OPTIONS_INIT, .mtime = given.mtimes_ns };
     w.options.no_sync = given.no_sync;
     w.options.in_place_unsafe = given.in_place_unsafe;
     w.options.mode = given.mode ? given.mode : mode_of_sets(run);

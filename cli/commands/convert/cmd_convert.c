@@ -31,12 +31,9 @@ static const export_kind export_kinds[] = {
 };
 
 static const export_kind *export_kind_of(const cli *c) {
-    size_t len = c->set.output ? strlen(c->set.output) : 0;
-    for (size_t i = 0; i < sizeof export_kinds / sizeof *export_kinds; i++) {
-        size_t ending = strlen(export_kinds[i].ending);
-        if (len > ending && strcmp(c->set.output + len - ending, export_kinds[i].ending) == 0)
-            return &export_kinds[i];
-    }
+    sft_span output = sft_span_cstr(c->set.output ? c->set.output : "");
+    for (size_t i = 0; i < sizeof export_kinds / sizeof *export_kinds; i++)
+        if (cli_ends_with(output, export_kinds[i].ending)) return &export_kinds[i];
     return NULL;
 }
 
@@ -45,20 +42,44 @@ static bool is_export(const cli *c) {
     return export_kind_of(c) != NULL;
 }
 
-/* Writes tensors there; not with --dry-run. */
-static sft_code export_parts(cli *c, const cli_output *out, const sft_part *parts, size_t count,
-                        sft_error *err) {
+static sft_code discard(void *ctx, const void *bytes, size_t len, sft_error *err) {
+    (void)ctx, (void)bytes, (void)len, (void)err;
+    return SFT_OK;
+}
+
+/* With --dry-run: names and dtypes are refused as they would be, and no element is read. */
+static sft_code try_export(convert_run *run, const sft_part *parts, size_t count,
+                           const sft_export_options *options, sft_error *err) {
+    static const uint64_t none[] = { 0 };
+    sft_sink sink;
+    sft_part *empty = sfti_arena_array(&run->parts.arena, count, sizeof *empty);
+    if (!empty) return sfti_fail_memory(err, count * sizeof *empty);
+    for (size_t i = 0; i < count; i++) {
+        empty[i] = parts[i];
+        empty[i].spec.rank = 1;
+        empty[i].spec.shape = none;
+    }
+    sft_code code = sft_sink_callback(discard, NULL, &run->c->alloc, &sink, err);
+    return code ? code
+                : export_kind_of(run->c)->write(empty, count, options, sink, NULL, err);
+}
+
+/* Writes tensors there; with --dry-run only what that would refuse is told. */
+static sft_code export_parts(convert_run *run, const cli_output *out, const sft_part *parts,
+                             size_t count, sft_error *err) {
+    cli *c = run->c;
     sft_export_options options = SFT_EXPORT_OPTIONS_INIT;
     cli_progress progress;
     sft_sink sink;
     options.alloc = &c->alloc;
     options.opaque = c->set.opaque != 0;
-    if (c->set.dry_run) return SFT_OK;
-    sft_code code = cli_output_sink(out, &sink, err);
-    if (code) return code;
-    sft_job job = cli_progress_begin(&progress, c, out->path);
-    code = export_kind_of(c)->write(parts, count, &options, sink, &job, err);
-    cli_progress_end(&progress);
+    sft_code code = c->set.dry_run ? try_export(run, parts, count, &options, err)
+                                   : cli_output_sink(out, &sink, err);
+    if (!code && !c->set.dry_run) {
+        sft_job job = cli_progress_begin(&progress, c, out->path);
+        code = export_kind_of(c)->write(parts, count, &options, sink, &job, err);
+        cli_progress_end(&progress);
+    }
     if (code == SFT_CAST_DTYPE) cli_hint(err, CLI_HINT_EXPORT_DTYPE);
     if (code == SFT_FOREIGN_NAME) cli_hint(err, CLI_HINT_EXPORT_NAME);
     return code;
@@ -98,52 +119,6 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
                                             : "not cast; --dequantize computes their values, "
                                               "--cast-scaled casts them as they are");
     cli_flush(err);
-}
-
-/* What is written: of a set the shards; tensors keep theirs, and empty ones are left out. */
-static sft_code list_written(convert_run *run, bool folder, const char *path,
-                             cli_written *out, sft_error *err) {
-    const sft_set *set = run->parts.sets[0];
-    sfti_arena *arena = &run->parts.arena;
-    size_t shards = folder ? sft_set_shard_count(set) : 1;
-    cli_written_file *files = sfti_arena_array(arena, shards, sizeof *files);
-    if (!files) return sfti_fail_memory(err, shards * sizeof *files);
-    memset(files, 0, shards * sizeof *files);
-    for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
-        if (sft_conversion_action(run->conversion, i, NULL) == SFT_CONVERT_DROP) continue;
-        cli_written_file *file = &files[folder ? sft_set_tensor_shard(set, i) : 0];
-        file->tensors++;
-        file->bytes += sft_conversion_bytes(run->conversion, i);
-    }
-    out->files = files;
-    for (size_t s = 0; s < shards; s++)
-        if (files[s].tensors > 0 || !folder) files[out->file_count++] = files[s];
-    char stem[CLI_STEM_SIZE];
-    const char *begin = folder ? cli_index_stem(sft_set_index_path(set), stem) : NULL;
-    uint32_t count = (uint32_t)out->file_count;
-    for (uint32_t i = 0; i < count; i++) {
-        files[i].path = folder ? cli_output_shard(arena, path, begin, i, count) : path;
-        if (!files[i].path) return sfti_fail_memory(err, strlen(path));
-    }
-    return SFT_OK;
-}
-
-static sft_code say_conversion(convert_run *run, bool folder, const char *path, sft_error *err) {
-    cli_written written = CLI_WRITTEN_INIT;
-    sft_code code = list_written(run, folder, path, &written, err);
-    if (code) return code;
-    written.input = run->input;
-    written.output = path;
-    written.is_set = written.file_count > 1; /* one file is written without an index */
-    written.dtype = run->to;
-    written.cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST)
-                   + sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE);
-    written.bytes_before = sft_conversion_bytes_before(run->conversion);
-    written.more = convert_put_more;
-    written.ctx = run;
-    cli_say_written(run->c, &written);
-    convert_warn_lost(run);
-    return SFT_OK;
 }
 
 /* ── Writing ── */
@@ -227,8 +202,9 @@ static sft_code convert_set_in_place(convert_run *run, sft_error *err) {
 /* ── All ways ── */
 
 static bool is_folder_asked(const convert_run *run) {
-    return sft_set_index_path(run->parts.sets[0]) && run->c->set.output
-           && !cli_output_is_file(run->c);
+    bool several = run->c->import ? convert_shard_count(run) > 1
+                                  : sft_set_index_path(run->parts.sets[0]) != NULL;
+    return several && run->c->set.output && !cli_output_is_file(run->c);
 }
 
 /* The casts are decided upon, and nothing is written yet. */
@@ -289,11 +265,13 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
         sft_sink sink;
         sft_job job = cli_progress_begin(&progress, c, output);
         job.threads = run->threads;
-        code = folder ? write_set(run, &job, err) : cli_output_sink(&out, &sink, err);
+        code = !folder         ? cli_output_sink(&out, &sink, err)
+               : run->shard_of ? convert_save_import(run, &job, err)
+                               : write_set(run, &job, err);
         if (!folder && !code) code = sft_conversion_save(run->conversion, sink, &job, err);
         cli_progress_end(&progress);
     }
-    if (!code) return say_conversion(run, folder, output, err);
+    if (!code) return convert_say(run, folder, output, err);
     bool of_input = code == SFT_CAST_VALUE || code == SFT_CAST_DTYPE || code == SFT_IO_READ ||
                     code == SFT_IO_SHRUNK || cli_is_remote_error(code);
     if (!of_input) run->parts.path = output;
@@ -307,7 +285,7 @@ static sft_code export_model(convert_run *run, sft_error *err) {
     cli_output out;
     const sft_part *parts = run->parts.parts;
     size_t count = run->parts.count;
-    sft_code code = cli_output_begin(&out, c, run->input, CLI_TARGET_NEW, err);
+    sft_code code = cli_output_begin(&out, c, run->input, CLI_TARGET_OTHER, err);
     if (!code) code = cli_output_sources(c, &run->parts, &out, err);
     if (code) {
         run->parts.path = out.blame;
@@ -325,8 +303,8 @@ static sft_code export_model(convert_run *run, sft_error *err) {
                 list[count++] = sft_conversion_part(run->conversion, i);
         parts = list;
     }
-    if (!code) code = export_parts(c, &out, parts, count, err);
-    if (!code && run->casts) return say_conversion(run, false, out.path, err);
+    if (!code) code = export_parts(run, &out, parts, count, err);
+    if (!code && run->casts) return convert_say(run, false, out.path, err);
     if (!code) convert_say_file(run, out.path, parts, count);
     if (cli_output_failed(code)) run->parts.path = out.path;
     return code;
@@ -356,7 +334,38 @@ static sft_code convert_foreign(convert_run *run, sft_error *err) {
 static const char *import_option(const cli_settings *set) {
     return set->list_branches ? "--list" : set->recursive ? NULL
          : set->root ? "--root" : set->all ? "--all" : set->as_dtypes.count > 0 ? "--as"
-         : set->strip_prefix ? "--strip-prefix" : set->separator ? "--separator" : NULL;
+         : set->strip_prefix ? "--strip-prefix" : set->separator ? "--separator"
+         : set->quantised != SFT_IMPORT_SPECIAL_REFUSE ? "--quantised"
+         : set->sparse != SFT_IMPORT_SPECIAL_REFUSE ? "--sparse"
+         : set->scalars ? "--scalars" : NULL;
+}
+
+/* Options that change nothing without another, here where no --layout renames tensors. */
+static bool options_go_together(const convert_run *run, sft_error *err) {
+    const cli_settings *set = &run->c->set;
+    const char *casting = run->casts || set->quantize ? NULL
+                        : set->saturate ? "--saturate" : set->cast_scaled ? "--cast-scaled" : NULL;
+    uint64_t most;
+    sft_code code = SFT_OK;
+    if (cli_is_matching(set) && !run->casts && !set->quantize)
+        code = cli_usage_error(err, "expected --dtype or --dequantize with --match or --exclude, "
+                               "which say what is cast, found none; \"safetensors select\" keeps "
+                               "some tensors");
+    else if (casting)
+        code = cli_usage_error(err, "expected --dtype or --dequantize with %s, found none",
+                               casting);
+    else if (set->max_size)
+        code = cli_usage_error(err, CLI_NO_SHARDS, "none");
+    else if (set->ignore_unmatched || (set->architecture && !set->quantize))
+        code = cli_usage_error(err, "expected --layout diffusers, single or comfy with %s, found "
+                               "none", set->architecture && !set->quantize
+                                           ? "--architecture" : "--ignore-unmatched");
+    else if (set->opaque && !cli_ends_with(sft_span_cstr(set->output ? set->output : ""), ".npz"))
+        code = cli_usage_error(err, "expected an OUT that ends in .npz with --opaque, found "
+                               "another");
+    else if (set->max_output)
+        code = cli_parse_size(set->max_output, &most, err);
+    return code == SFT_OK;
 }
 
 static sft_code convert_model(convert_run *run, sft_error *err) {
@@ -367,6 +376,12 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     if (code) return code;
     run->input = run->parts.path; /* the model, not its folder */
     run->into_folder = is_folder_asked(run);
+    if (c->import && c->set.as_dtypes.count > 0 && !c->as_matched && !c->set.recursive
+        && !c->set.list_branches)
+        return sfti_fail(err, SFT_TENSOR_NOT_FOUND,
+                         "expected tensors that match --as, found none");
+    if (c->import && run->into_folder) code = convert_import_shards(run, err);
+    if (code) return code;
     if (c->import) return convert_foreign(run, err);
     if (import_option(&c->set))
         return cli_usage_error(err, "expected a model in another format for %s, found safetensors",
@@ -431,7 +446,7 @@ static void run_convert(cli *c, char **operands, size_t count) {
         c->set.shared = SFT_IMPORT_COPY; /* there are no metadata to record the other names */
     run.casts = c->set.dtype || c->set.dequantize;
     run.parts.arena.alloc = c->alloc;
-    if (!convert_quantise_asked(&run, is_export(c), &err)) {
+    if (!convert_quantise_asked(&run, is_export(c), &err) || !options_go_together(&run, &err)) {
         sfti_arena_free(&run.parts.arena);
         cli_fail_usage(c, &err);
         return;
@@ -526,7 +541,8 @@ const cli_command cli_convert_command = {
           "without: rename tensors, cut and join them, so that the model is a folder of diffusers "
           "(diffusers), one file (single) or a folder for ComfyUI (comfy)"),
         CLI_TAKES(0, "architecture", "ID", architecture,
-          "with --layout: what model it is, where tensors do not tell (sdxl, flux.1, wan, ...)"),
+          "with --layout or --quantize: what model it is, where tensors do not tell (sdxl, flux.1, "
+          "wan, ...)"),
         CLI_ON(0, "ignore-unmatched", ignore_unmatched,
           "with --layout: leave out tensors whose place in the other layout is not known"),
         CLI_TAKES(0, "max-shard-size", "SIZE", max_size,

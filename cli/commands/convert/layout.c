@@ -124,6 +124,12 @@ static void put_layout(void *ctx, sfti_json_writer *w) {
     sfti_json_close(w, ']');
     sfti_json_put_uint(w, "unmatched", told->unmatched);
     sfti_json_put_uint(w, "left_out", told->left_out);
+    sft_span note;
+    bool lost;
+    sfti_json_put_open(w, "notes", '[');
+    for (size_t i = 0; note = sft_layout_conversion_note_at(conversion, i, &lost), note.len; i++)
+        if (!lost) sfti_json_span(w, note);
+    sfti_json_close(w, ']');
 }
 
 static void say(const layout_run *run, uint32_t to) {
@@ -211,12 +217,16 @@ static sft_code list_written(layout_run *run, cli_written *written, sft_error *e
 static sft_code save_folder(layout_run *run, sft_error *err) {
     cli *c = run->c;
     sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
+    cli_output from = { .in_place = true, .options = SFT_PATH_OPTIONS_INIT };
     cli_progress progress;
     if (c->set.dry_run) return sfti_layout_check_folder(c->set.output, err);
     options.no_sync = c->set.no_sync != 0;
     options.in_place_unsafe = c->set.in_place_unsafe != 0;
+    sft_code code = cli_output_sources(c, &run->parts, &from, err);
+    if (code) return code;
+    if (from.options.has_mtime) options.mtimes_ns = &from.options.mtime_ns;
     sft_job job = cli_progress_begin(&progress, c, c->set.output);
-    sft_code code = sft_layout_conversion_save_folder(run->conversion, c->set.output, &options,
+    code = sft_layout_conversion_save_folder(run->conversion, c->set.output, &options,
                                                       &job, err);
     cli_progress_end(&progress);
     return code;
@@ -248,7 +258,8 @@ static const char *other_option(const cli_settings *set) {
          : cli_is_matching(set) ? "--match or --exclude" : set->scale ? "--scale"
          : set->only.count + set->spare.count ? "--only or --spare"
          : set->from_quantised ? "--from-quantised" : set->cast_scaled ? "--cast-scaled"
-         : set->saturate ? "--saturate" : set->in_place ? "--in-place"
+         : set->saturate ? "--saturate" : set->opaque ? "--opaque"
+         : set->in_place ? "--in-place"
          : set->recursive ? "-r" : set->list_branches ? "--list" : NULL;
 }
 
@@ -263,6 +274,8 @@ static sft_code convert_layout(layout_run *run, char **operands, size_t count, s
     if (other)
         return cli_usage_error(err, "expected --layout without %s, found both: convert twice",
                                other);
+    if (c->set.max_size && options.to != SFT_LAYOUT_DIFFUSERS)
+        return cli_usage_error(err, CLI_NO_SHARDS, layout);
     if (!c->set.output) return cli_usage_error(err, "expected -o OUT, found none");
     sft_code code = folder ? cli_output_no_stream(c, err) : SFT_OK;
     if (!code && c->set.max_size) code = cli_parse_size(c->set.max_size, &options.max_bytes, err);

@@ -74,6 +74,14 @@ static sft_code look_at_model(quantise_run *q, sft_error *err) {
     if (code) return code;
     (void)sft_info_fact(q->info, SFT_FACT_KIND, &kind, NULL, NULL);
     (void)sft_info_fact(q->info, SFT_FACT_ARCHITECTURE, &q->architecture, NULL, NULL);
+    if (c->set.architecture) {
+        const sfti_record *asked = sfti_record_find(cli_records(), SFTI_MODEL,
+                                                    sft_span_cstr(c->set.architecture));
+        if (!asked)
+            return cli_usage_error(err, "expected an architecture of the records for "
+                                   "--architecture, found \"%s\"", c->set.architecture);
+        q->architecture = sft_span_cstr(asked->id);
+    }
     bool adapter = sft_span_equal(kind, sft_span_cstr("adapter"))
                 || sft_span_equal(kind, sft_span_cstr("control_lora"));
     if (!adapter || c->set.lossy) return SFT_OK;
@@ -261,6 +269,7 @@ static sft_code plan_parts(quantise_run *q, sft_error *err) {
     const uint32_t *shard;
     sfti_quantise_options options = { .target = q->target, .spares = why_spared, .ctx = q,
                                       .from_quantised = c->set.from_quantised != 0,
+                                      .shard_of = run->shard_of,
                                       .files = c->open.files, .alloc = &c->alloc };
     sft_code code = sfti_quantising_new(p->sets[0], &options, &q->plan, err);
     if (code) return code;
@@ -273,6 +282,11 @@ static sft_code plan_parts(quantise_run *q, sft_error *err) {
     for (size_t i = 0; i < p->count; i++) {
         p->parts[i] = parts[i];
         p->shard[i] = shard[i];
+    }
+    if (run->shard_of) { /* the import is one file itself */
+        p->file = sfti_arena_array(&p->lists, p->count, sizeof *p->file);
+        if (!p->file) return sfti_fail_memory(err, p->count * sizeof *p->file);
+        memset(p->file, 0, p->count * sizeof *p->file);
     }
     p->pairs = sfti_quantising_pairs(q->plan, &p->metadata_count);
     p->has_metadata = p->has_metadata || p->metadata_count > 0;
@@ -309,7 +323,7 @@ static sft_code write_parts(quantise_run *q, sft_error *err) {
     uint32_t shards = 0;
     sft_code code = SFT_OK;
     if (run->into_folder) {
-        if (!cli_renumber(&p->arena, p->shard, p->count, sft_set_shard_count(p->sets[0]), &shards))
+        if (!cli_renumber(&p->arena, p->shard, p->count, convert_shard_count(run), &shards))
             return sfti_fail_memory(err, p->count);
     } else {
         code = cli_output_begin(&out, c, run->input, CLI_TARGET_EITHER, err);
@@ -337,6 +351,7 @@ bool convert_quantise_asked(convert_run *run, bool exports, sft_error *err) {
                       : set->from_quantised ? "--from-quantised" : NULL;
     const char *other = run->casts ? "--dtype or --dequantize"
                       : cli_is_matching(set) ? "--match or --exclude instead of --only or --spare"
+                      : set->saturate ? "--saturate" : set->cast_scaled ? "--cast-scaled"
                       : exports ? "an OUT of another format" : NULL;
     if (!set->quantize && !alone) return true;
     if (!set->quantize && set->layout)

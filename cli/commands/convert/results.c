@@ -1,9 +1,13 @@
 /* convert: models in other formats, into safetensors without casts; and what results say, also of
  * values that casts to fewer bits have lost. */
 #include "commands/convert/convert.h"
+#include "base/names.h"
+#include "convert/dropped.h"
+#include "os/io.h"
 #include "support/files.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static cli_loss loss_at(const void *ctx, size_t i) {
     const sft_conversion *conversion = ((const convert_run *)ctx)->conversion;
@@ -42,7 +46,94 @@ void convert_say_file(convert_run *run, const char *path, const sft_part *parts,
     cli_say_written(run->c, &written);
 }
 
+/* What is written: of a set the shards; tensors keep theirs, and empty ones are left out. */
+static sft_code list_written(convert_run *run, bool folder, const char *path,
+                             cli_written *out, sft_error *err) {
+    const sft_set *set = run->parts.sets[0];
+    sfti_arena *arena = &run->parts.arena;
+    size_t shards = folder ? convert_shard_count(run) : 1;
+    cli_written_file *files = sfti_arena_array(arena, shards, sizeof *files);
+    if (!files) return sfti_fail_memory(err, shards * sizeof *files);
+    memset(files, 0, shards * sizeof *files);
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
+        if (sft_conversion_action(run->conversion, i, NULL) == SFT_CONVERT_DROP) continue;
+        size_t shard = run->shard_of ? run->shard_of[i] : sft_set_tensor_shard(set, i);
+        cli_written_file *file = &files[folder ? shard : 0];
+        file->tensors++;
+        file->bytes += sft_conversion_bytes(run->conversion, i);
+    }
+    out->files = files;
+    for (size_t s = 0; s < shards; s++)
+        if (files[s].tensors > 0 || !folder) files[out->file_count++] = files[s];
+    char stem[CLI_STEM_SIZE];
+    const char *begin = folder ? cli_index_stem(sft_set_index_path(set), stem) : NULL;
+    uint32_t count = (uint32_t)out->file_count;
+    for (uint32_t i = 0; i < count; i++) {
+        files[i].path = folder ? cli_output_shard(arena, path, begin, i, count) : path;
+        if (!files[i].path) return sfti_fail_memory(err, strlen(path));
+    }
+    return SFT_OK;
+}
+
+sft_code convert_say(convert_run *run, bool folder, const char *path, sft_error *err) {
+    cli_written written = CLI_WRITTEN_INIT;
+    sft_code code = list_written(run, folder, path, &written, err);
+    if (code) return code;
+    written.input = run->input;
+    written.output = path;
+    written.is_set = written.file_count > 1; /* one file is written without an index */
+    written.dtype = run->to;
+    written.cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST)
+                   + sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE);
+    written.bytes_before = sft_conversion_bytes_before(run->conversion);
+    written.more = convert_put_more;
+    written.ctx = run;
+    cli_say_written(run->c, &written);
+    convert_warn_lost(run);
+    return SFT_OK;
+}
+
 /* ── Imports: into one file, or into a folder ── */
+
+size_t convert_shard_count(const convert_run *run) {
+    return run->c->import ? sft_import_shard_count(run->c->import)
+                          : sft_set_shard_count(run->parts.sets[0]);
+}
+
+static sft_span import_name(const void *ctx, uint32_t i) {
+    return sft_import_part(ctx, i).spec.name;
+}
+
+sft_code convert_import_shards(convert_run *run, sft_error *err) {
+    const sft_import *import = run->c->import;
+    size_t count = sft_import_tensor_count(import);
+    sfti_arena work = { .alloc = run->c->alloc };
+    sfti_names names;
+    run->shard_of = sfti_arena_array(&run->parts.arena, count, sizeof *run->shard_of);
+    if (!run->shard_of || !sfti_names_draw(&names, count, import_name, import, &work)) {
+        sfti_arena_free(&work);
+        return sfti_fail_memory(err, count * sizeof *run->shard_of);
+    }
+    for (uint32_t i = 0; i < count; i++) sfti_names_add(&names, import_name(import, i), i);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t at = sfti_names_find(&names, tensor_name(run, i));
+        run->shard_of[i] = at == SFTI_NO_NAME ? 0 : (uint32_t)sft_import_shard(import, at);
+    }
+    sfti_arena_free(&work);
+    return SFT_OK;
+}
+
+sft_code convert_import_mtimes(convert_run *run, size_t shards, const int64_t **out,
+                               sft_error *err) {
+    int64_t time = 0;
+    if (!run->c->set.keep_mtime) return SFT_OK;
+    int64_t *times = sfti_arena_array(&run->parts.arena, (uint64_t)shards + 1, sizeof *times);
+    if (!times) return sfti_fail_memory(err, shards * sizeof *times);
+    sft_code code = cli_output_mtime(run->c, run->input, &time, err);
+    for (size_t s = 0; s <= shards; s++) times[s] = time;
+    *out = times;
+    return code;
+}
 
 static sft_code import_file(convert_run *run, sft_error *err) {
     cli *c = run->c;
@@ -93,8 +184,9 @@ sft_code convert_import(convert_run *run, sft_error *err) {
         options.no_sync = c->set.no_sync != 0;
         options.in_place_unsafe = c->set.in_place_unsafe != 0;
         options.mode = sft_set_output_mode(run->parts.sets[0], NULL);
+        code = convert_import_mtimes(run, used, &options.mtimes_ns, err);
         sft_job job = cli_progress_begin(&progress, run->c, c->set.output);
-        code = sft_import_verify(c->import, &job, err);
+        if (!code) code = sft_import_verify(c->import, &job, err);
         if (!code)
             code = sft_save_set(c->set.output, p->parts, p->shard, p->count, used,
                                 sft_import_metadata(c->import),
@@ -107,6 +199,37 @@ sft_code convert_import(convert_run *run, sft_error *err) {
     cli_written written = { .input = run->input, .dtype = SFT_DTYPE_COUNT,
                             .more = convert_put_more, .ctx = run };
     return code ? code : cli_say_shards(run->c, p, used, NULL, written, err);
+}
+
+sft_code convert_save_import(convert_run *run, const sft_job *job, sft_error *err) {
+    sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
+    sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
+    const cli *c = run->c;
+    const sft_set *set = run->parts.sets[0];
+    sfti_arena *arena = &run->parts.arena;
+    size_t tensors = sft_set_tensor_count(set), count = 0;
+    uint32_t used;
+    sft_part *parts = sfti_arena_array(arena, tensors, sizeof *parts);
+    uint32_t *shard = sfti_arena_array(arena, tensors, sizeof *shard);
+    if (!parts || !shard) return sfti_fail_memory(err, tensors * sizeof *parts);
+    for (size_t i = 0; i < tensors; i++) {
+        if (sft_conversion_action(run->conversion, i, NULL) == SFT_CONVERT_DROP) continue;
+        shard[count] = run->shard_of[i];
+        parts[count++] = sft_conversion_part(run->conversion, i);
+    }
+    if (!cli_renumber(arena, shard, count, convert_shard_count(run), &used))
+        return sfti_fail_memory(err, count * sizeof *shard);
+    plan.pair_at = sfti_conversion_pair;
+    plan.pair_ctx = run->conversion;
+    plan.alloc = &c->alloc;
+    options.plan = &plan;
+    options.no_sync = c->set.no_sync != 0;
+    options.in_place_unsafe = c->set.in_place_unsafe != 0;
+    options.mode = sft_set_output_mode(set, NULL);
+    sft_code code = convert_import_mtimes(run, used, &options.mtimes_ns, err);
+    return code ? code
+                : sft_save_set(c->set.output, parts, shard, count, used, NULL,
+                               sfti_conversion_pairs(run->conversion), &options, job, err);
 }
 
 /* ── --list ── */

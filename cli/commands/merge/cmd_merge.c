@@ -63,6 +63,12 @@ static void run_merge(cli *c, char **operands, size_t count) {
         cli_fail_usage(c, &err);
         return;
     }
+    if (!c->set.as_what && (c->set.architecture || c->set.ignore_unmatched)) {
+        (void)cli_usage_error(&err, "expected --as checkpoint with %s, found none",
+                              c->set.architecture ? "--architecture" : "--ignore-unmatched");
+        cli_fail_usage(c, &err);
+        return;
+    }
     if (by_method) {
         merge_by_method(c, operands, count);
         return;

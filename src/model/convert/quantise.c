@@ -175,6 +175,10 @@ static sft_code declare_layer(sfti_quantising *q, const sfti_encoded *m, sft_spa
     return code;
 }
 
+static uint32_t shard_of(const sfti_quantising *q, size_t i) {
+    return q->options.shard_of ? q->options.shard_of[i] : (uint32_t)sft_set_tensor_shard(q->set, i);
+}
+
 static sft_code add_outputs(sfti_quantising *q, size_t i, sft_error *err) {
     const quantise_row *row = &q->rows[i];
     sft_span tensor = row->values.spec.name;
@@ -205,7 +209,7 @@ static sft_code add_outputs(sfti_quantising *q, size_t i, sft_error *err) {
         if (code) return code;
         output->source = (sft_source){ .ctx = output, .vtable = &output_source, .size = bytes };
         part->source = &output->source;
-        q->shard[q->count++] = (uint32_t)sft_set_tensor_shard(q->set, i);
+        q->shard[q->count++] = shard_of(q, i);
         q->after += bytes;
     }
     return SFT_OK;
@@ -233,7 +237,7 @@ static sft_code list_parts(sfti_quantising *q, sft_error *err) {
             if (code) return code;
         } else if (action != SFTI_QUANTISE_GONE) {
             bool values = action == SFTI_QUANTISE_VALUES;
-            q->shard[q->count] = (uint32_t)shard;
+            q->shard[q->count] = shard_of(q, i);
             q->parts[q->count++] = values ? sft_conversion_part(q->spared, i)
                                           : sft_part_of(tensor, &q->files[shard]);
             q->after += values ? sft_conversion_bytes(q->spared, i) : tensor->end - tensor->begin;

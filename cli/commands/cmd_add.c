@@ -4,6 +4,7 @@
 #include "os/os.h"
 #include "safetensors_import.h"
 #include "support/fresh.h"
+#include "support/hints.h"
 #include "support/output.h"
 #include "support/parts.h"
 #include "support/remote.h"
@@ -57,7 +58,9 @@ static sft_code add_part(add_run *a, sft_span name, const cli_npy *npy, sft_erro
     while (at < a->parts.count && !sft_span_equal(a->parts.parts[at].spec.name, name)) at++;
     if (at < a->parts.count && !a->c->set.replace) {
         a->path = a->parts.path;
-        return sfti_fail_tensor(err, SFT_EXISTS, SFT_NO_OFFSET, name, "already exists");
+        sfti_fail_tensor(err, SFT_EXISTS, SFT_NO_OFFSET, name, "already exists");
+        cli_hint(err, CLI_HINT_REPLACE_TENSOR);
+        return SFT_EXISTS;
     }
     if (at == a->parts.count) {
         size_t shards = sft_set_shard_count(a->parts.sets[0]);

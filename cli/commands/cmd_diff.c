@@ -25,6 +25,23 @@ static sft_code parse_tolerance(const char *option, const char *text, sft_diff_o
                            text);
 }
 
+/* What does not go together. */
+static sft_code check_usage(const cli_settings *set, size_t count, sft_error *err) {
+    const struct { bool clash; const char *with, *without; } rules[] = {
+        { set->merge_of && cli_is_matching(set), "--merge-of", "--match and --exclude" },
+        { set->merge_of && set->header_only, "--merge-of", "--header" },
+        { set->merge_of && (set->atol || set->rtol), "--merge-of", "--atol and --rtol" },
+        { set->merge_of && set->no_metadata, "--merge-of", "--no-metadata" },
+        { set->header_only && (set->atol || set->rtol), "--header", "--atol and --rtol" },
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].clash)
+            return cli_usage_error(err, "expected %s without %s, found both", rules[i].with,
+                                   rules[i].without);
+    if (set->merge_of || count <= 2) return SFT_OK;
+    return cli_usage_error(err, "expected two models, found %zu; --merge-of takes more", count);
+}
+
 static bool is_compared(void *ctx, const sft_tensor *tensor) {
     const cli *c = ctx;
     return cli_is_matched(&c->set, tensor->name);
@@ -199,13 +216,12 @@ static void run_diff(cli *c, char **operands, size_t count) {
     sft_diff_options options = SFT_DIFF_OPTIONS_INIT;
     size_t at = 0;
     c->imports_whole = true;
-    if (c->set.merge_of) {
-        cli_diff_mixture(c, operands, count);
+    if (check_usage(&c->set, count, &err)) {
+        cli_fail_usage(c, &err);
         return;
     }
-    if (count > 2) {
-        (void)cli_usage_error(&err, "expected two models, found %zu; --merge-of takes more", count);
-        cli_fail_usage(c, &err);
+    if (c->set.merge_of) {
+        cli_diff_mixture(c, operands, count);
         return;
     }
     options.header_only = c->set.header_only != 0;

@@ -405,6 +405,9 @@ static sft_code read_find(find_run *run, char **operands, size_t count, sft_erro
     cli *c = run->c;
     if (c->set.all && !c->set.fits)
         return cli_usage_error(err, "expected --fits with --all, found none");
+    if ((c->set.paths_only || c->set.nul) && c->set.format != CLI_HUMAN)
+        return cli_usage_error(err, "expected -l and -0 without --json, --jsonl and --tsv, found "
+                                    "both");
     sft_code code = cli_where_read(c, &run->where, err);
     if (code) return code;
     /* with --where and --fits a first operand that is a path is no word */
@@ -424,7 +427,7 @@ static sft_code read_find(find_run *run, char **operands, size_t count, sft_erro
 
 static void find_all(find_run *run) {
     cli *c = run->c;
-    if (c->set.format == CLI_TSV && !c->set.nul) {
+    if (c->set.format == CLI_TSV) {
         cli_text(&c->out, "path\tname");
         if (c->set.fits) cli_text(&c->out, "\tfit\treason");
         cli_text(&c->out, run->word.len > 0 ? "\tfield\tvalue\tsource\n" : "\n");

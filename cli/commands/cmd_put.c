@@ -17,6 +17,21 @@ static const sft_source_vtable input_source_vtable = {
     sizeof(sft_source_vtable), read_input, NULL, NULL, NULL
 };
 
+/* What a pipe has is known when it is read. */
+static sft_code check_length(const sft_tensor *tensor, const sft_source *input, sft_error *err) {
+    uint64_t len = tensor->end - tensor->begin, at = 0;
+    char buffer[8192];
+    size_t got = 1;
+    sft_code code = SFT_OK;
+    for (; !code && got > 0 && at <= len; at += got)
+        code = sft_source_read(input, at, buffer, sizeof buffer, &got, err);
+    if (code || at == len) return code;
+    return sfti_fail_tensor(err, SFT_BUFFER_SIZE, SFT_NO_OFFSET, tensor->name,
+                            "expected %llu bytes for the tensor, found %s%llu",
+                            (unsigned long long)len, at > len ? "more than " : "",
+                            (unsigned long long)(at > len ? len : at));
+}
+
 /* ── The command ── */
 
 static sft_code put_file(cli *c, const char *path, const char *name, sft_error *err) {
@@ -32,6 +47,8 @@ static sft_code put_file(cli *c, const char *path, const char *name, sft_error *
         source = (sft_source){ &input, &input_source_vtable, SFT_SIZE_UNKNOWN, NULL, false };
     if (!code) code = sft_edit_put(edit, sft_span_cstr(name), &source, err);
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
+    if (!code && c->set.dry_run && input.size == SFT_SIZE_UNKNOWN)
+        code = check_length(sft_file_find(sft_edit_file(edit), sft_span_cstr(name)), &source, err);
     if (code == SFT_BUFFER_SIZE) cli_hint(err, CLI_HINT_STDIN);
     sft_source_close(&input);
     sft_edit_close(edit);

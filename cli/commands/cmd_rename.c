@@ -123,13 +123,12 @@ static sft_code rename_here(set_rename *r, sft_error *err) {
 /* ── To a new folder ── */
 
 static sft_code rename_to_folder(set_rename *r, const char *folder, sft_error *err) {
-    bool made;
+    bool made, changed;
     char *index = cli_join_path(&r->fresh.arena, sft_span_cstr(folder),
                                 cli_fresh_name(&r->fresh, r->index));
     if (!index) return sfti_fail_memory(err, strlen(folder));
-    sft_code code = cli_make_folder(folder, &made, err);
+    sft_code code = cli_make_folder(r->c, folder, &made, err);
     if (code) return code;
-    bool changed;
     sft_job job = begin_shards(r, folder, true);
     for (size_t i = 0; !code && i < sft_set_shard_count(r->set); i++) {
         const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, i));
@@ -163,7 +162,7 @@ static sft_code rename_set(cli *c, const char *index, const sft_set *set, const 
         r.shard_of[i] = (uint32_t)at;
     }
     if (!code) code = cli_edit_names_free(set, names, count, &r.fresh.arena, err);
-    if (!code && c->set.output && !c->set.dry_run)
+    if (!code && c->set.output && !c->set.dry_run && (count > 0 || c->set.copy))
         code = rename_to_folder(&r, c->set.output, err);
     else if (!code)
         code = rename_here(&r, err);
@@ -172,8 +171,9 @@ static sft_code rename_set(cli *c, const char *index, const sft_set *set, const 
         for (size_t i = 0; i < sft_set_shard_count(set); i++)
             if (is_touched(&r, i))
                 c->dropped |= sfti_digests_in(sft_set_shard_at(set, i), SFTI_DIGESTS_OF_NAMES);
-        cli_edit_result result = { .path = index, .changed = count > 0, .renamed = names,
-                                   .renamed_count = count };
+        c->same = count == 0;
+        cli_edit_result result = { .path = index, .renamed = names, .renamed_count = count,
+                                   .changed = count > 0 || cli_output_copies(c, index) };
         cli_edit_say(c, &result);
     }
     cli_fresh_end(&r.fresh);
@@ -322,12 +322,12 @@ static void drop_escaped_mark(char *text, char mark) {
 }
 
 static sft_code parse_rule(rename_run *r, const char *text, rule *out, sft_error *err) {
-    static const char form[] = "--regex s/PATTERN/REPLACEMENT/, with g at its end or without";
     char mark = text[0] == 's' ? text[1] : '\0';
     const char *middle = mark ? rule_part(text + 2, mark) : NULL;
     const char *end = middle ? rule_part(middle + 1, mark) : NULL;
     if (!end || (end[1] && strcmp(end + 1, "g") != 0))
-        return cli_usage_hint(err, CLI_HINT_HELP_RENAME, "expected %s, found \"%s\"", form, text);
+        return cli_usage_hint(err, CLI_HINT_HELP_RENAME, "expected --regex s/PATTERN/REPLACEMENT/, "
+                              "with g at its end or without, found \"%s\"", text);
     char *pattern = sfti_arena_copy(&r->arena, text + 2, (size_t)(middle - text - 2));
     char *to = sfti_arena_copy(&r->arena, middle + 1, (size_t)(end - middle - 1));
     if (!pattern || !to) return sfti_fail_memory(err, strlen(text));
@@ -344,9 +344,13 @@ static sft_code rename_begin(rename_run *r, sft_error *err) {
     const cli_settings *set = &r->c->set;
     sft_code code = SFT_OK;
     bool maps = set->map.count > 0 || set->map_file;
-    if (!maps && !set->regex.count && !set->strip_prefix && !set->add_prefix)
-        return cli_usage_error(err, "expected --map, --map-file, --regex, --strip-prefix or "
-                                    "--add-prefix, found none");
+    bool rules = set->regex.count > 0 || set->strip_prefix || set->add_prefix;
+    if (set->each_shard)
+        return cli_usage_error(err, "expected --each-shard with meta only, found rename");
+    if (!rules && (!maps || cli_is_matching(set)))
+        return cli_usage_error(err, "expected %s--regex, --strip-prefix or --add-prefix%s, found "
+                               "none", maps ? "" : "--map, --map-file, ",
+                               maps ? " with --match and --exclude" : "");
     r->rules = sfti_arena_array(&r->arena, set->regex.count, sizeof *r->rules);
     if (!r->rules) return sfti_fail_memory(err, sizeof *r->rules);
     memset(r->rules, 0, set->regex.count * sizeof *r->rules);
@@ -415,8 +419,7 @@ static bool apply_rule(rename_run *r, const rule *rule, char **name) {
 static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *err) {
     const sft_pair *map = find_map(&r->maps, old);
     *out = map ? map->value : old;
-    if (map || memchr(old.data, '\0', old.len)) return SFT_OK;
-    if (!cli_is_matched(&r->c->set, old)) return SFT_OK;
+    if (map || memchr(old.data, '\0', old.len) || !cli_is_matched(&r->c->set, old)) return SFT_OK;
     char *name = sfti_arena_copy(&r->scratch, old.data, old.len);
     const cli_settings *set = &r->c->set;
     size_t strip = set->strip_prefix ? strlen(set->strip_prefix) : 0;
@@ -428,10 +431,8 @@ static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *
         fine = name != NULL;
     }
     sft_span made = sft_span_cstr(fine ? name : "");
-    if (fine && !sft_span_equal(made, old)) {
-        out->data = sfti_arena_copy(&r->named, made.data, made.len);
-        out->len = made.len;
-    }
+    if (fine && !sft_span_equal(made, old))
+        *out = (sft_span){ sfti_arena_copy(&r->named, made.data, made.len), made.len };
     sfti_arena_free(&r->scratch);
     if (cli_is_over(r->c)) return sfti_fail_cancelled(err);
     return fine && out->data ? SFT_OK : sfti_fail_memory(err, old.len);
@@ -451,11 +452,10 @@ static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *fil
         if (code) return code;
         r->count += !sft_span_equal(pair->key, pair->value);
     }
-    for (size_t i = 0; i < r->maps.count; i++) {
-        if (r->maps.used[i]) continue;
-        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, r->maps.items[i].key,
-                                "expected a tensor of this name, found none");
-    }
+    for (size_t i = 0; i < r->maps.count; i++)
+        if (!r->maps.used[i])
+            return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, r->maps.items[i].key,
+                                    "expected a tensor of this name, found none");
     for (size_t i = 0; r->c->set.dry_run && !cli_is_json(r->c) && i < r->count; i++)
         cli_fill(&r->c->out, "% -> %\n", r->names[i].key, r->names[i].value);
     return SFT_OK;
@@ -476,9 +476,8 @@ static sft_code rename_file(cli *c, const char *path, rename_run *r, sft_error *
     if (!listed) sfti_arena_free(&r->named);
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
     if (!code) {
-        cli_edit_result result = { .path = path, .report = &report,
-                                   .changed = report.method != SFT_EDIT_NONE
-                                              || (c->set.output && c->set.copy),
+        bool changed = report.method != SFT_EDIT_NONE || cli_output_copies(c, path);
+        cli_edit_result result = { .path = path, .report = &report, .changed = changed,
                                    .renamed = listed ? r->names : NULL, .renamed_count = r->count };
         cli_edit_say(c, &result);
     }
@@ -496,7 +495,8 @@ static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error 
         sft_set_close(set); /* the edit opens the file, too */
         return rename_file(c, path, r, err);
     }
-    if (!code && c->set.output && c->set.dry_run) code = cli_check_folder(c->set.output, err);
+    if (!code && c->set.output && (code = cli_check_folder(c, c->set.output, err)) != SFT_OK)
+        c->blame = c->set.output;
     if (!code) code = new_names(r, set, NULL, err);
     if (!code) code = rename_set(c, path, set, r->names, r->count, err);
     sft_set_close(set);
@@ -559,10 +559,10 @@ static void run_rename(cli *c, char **operands, size_t count) {
 const cli_command cli_rename_command = {
     "rename", "FILE", "rename tensors in place",
     "Changes only the names in the header, as meta changes metadata: at once if they fit, and "
-    "atomically. A tensor named by --map or --map-file gets that name; every other name goes "
-    "through --strip-prefix, each --regex and --add-prefix, in this order. All renames are applied "
-    "together. If two tensors would get the same name, nothing is changed. sshs_legacy_hash, a "
-    "digest that covers the names, is dropped from the metadata.\n"
+    "atomically. A tensor named by --map or --map-file gets that name; others that --match and "
+    "--exclude leave go through --strip-prefix, each --regex and --add-prefix, in this order. All "
+    "renames are applied together. If two tensors would get the same name, nothing is changed. "
+    "sshs_legacy_hash, a digest that covers the names, is dropped from the metadata.\n"
     "The names that another program expects are known to \"convert --layout\" (models) and \"lora "
     "convert --to\" (adapters), which divide and join tensors, too, where it wants that.\n"
     "--regex takes POSIX extended regular expressions over UTF-8, with \\w \\W \\s \\S \\b \\B \\< "

@@ -27,6 +27,7 @@ typedef struct cli {
     bool no_results; /* and its end will not be: wrong usage, or the command prints its own */
     uint64_t matched; /* tensors that ls listed */
     bool several;    /* results are told apart by their paths */
+    bool folder_unmade; /* that of -o, which is made but in a dry run */
     unsigned dropped; /* digests (keys/digest_keys.h) that the result does not record */
     bool same; /* of the edit with -o: what is written is as it was */
     size_t passed[CLI_OTHER_FORMATS]; /* files of other formats in the folders so far */

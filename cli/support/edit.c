@@ -14,7 +14,7 @@ const cli_option cli_editing_options[] = {
     CLI_ON(0, "safe", safe,
       "write a new file and rename it over the old one, even if the change would fit in place"),
     CLI_ON(0, "each-shard", each_shard,
-      "for a model with an index, change its files instead: each atomically, but not all "
+      "meta, for a model with an index: change its files instead, each atomically, but not all "
       "together"),
     CLI_ON(0, "copy", copy, "with -o: write OUT even if nothing would change"),
     CLI_OPTIONS_END,
@@ -198,8 +198,19 @@ sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *chang
     if (code) return code;
     if (out.in_place && c->read_mode) out.options.mode = cli_output_mode_of(path);
     if (out.options.mode) sfti_mode_common(&out.options.mode, c->read_mode);
-    return sft_index_rewrite(path, changes, out.in_place ? NULL : out.path, &out.options, changed,
-                             err);
+    const char *to = out.in_place ? NULL : out.path;
+    c->same = false;
+    if (to) { /* written where nothing changes by --copy alone */
+        sft_index_changes plan = *changes;
+        plan.dry_run = true;
+        code = sft_index_rewrite(path, &plan, to, &out.options, changed, err);
+        c->same = !*changed;
+        if (code || (!*changed && !c->set.copy)) return code;
+    }
+    code = sft_index_rewrite(path, changes, to, &out.options, changed, err);
+    if (to && code) c->blame = to; /* the index was read above */
+    if (to) *changed = true;
+    return code;
 }
 
 static sft_span name_now(const void *ctx, uint32_t entry) {

@@ -236,9 +236,22 @@ static int any_entry(void *ctx, const char *name, os_kind kind) {
     return 1;
 }
 
-sft_code cli_check_folder(const char *path, sft_error *err) {
+sft_code cli_check_above(const char *path, const char *what, sft_error *err) {
+    char folder[4096];
+    os_info info;
+    sft_span above = sfti_path_above(sfti_path_trimmed(sft_span_cstr(path)));
+    if (above.len == 0 || above.len >= sizeof folder) return SFT_OK;
+    memcpy(folder, above.data, above.len);
+    folder[above.len] = '\0';
+    int error = sfti_os_info_path(folder, true, &info);
+    if (!error && info.kind != OS_DIR) error = ENOTDIR;
+    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, what) : SFT_OK;
+}
+
+sft_code cli_check_folder(const cli *c, const char *path, sft_error *err) {
     bool taken = false;
     int error = sfti_os_list(path, any_entry, &taken);
+    if (error == ENOENT && !c->folder_unmade) return cli_check_above(path, "make the folder", err);
     if (!taken && error != ENOTDIR) return SFT_OK;
     return cli_fail_hint(err, SFT_EXISTS, SFT_HINT_NEW_FOLDER,
                          "expected a new or empty folder, found %s",

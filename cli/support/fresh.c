@@ -216,11 +216,11 @@ void cli_fresh_settle(cli_fresh *fresh, sft_code code) {
 
 /* ── A new folder ── */
 
-sft_code cli_make_folder(const char *path, bool *made, sft_error *err) {
+sft_code cli_make_folder(const cli *c, const char *path, bool *made, sft_error *err) {
     int error = sfti_os_make_folder(path, 0777);
     *made = error == 0;
-    if (error == EEXIST) return cli_check_folder(path, err);
-    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "create the folder") : SFT_OK;
+    if (error == EEXIST) return cli_check_folder(c, path, err);
+    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder") : SFT_OK;
 }
 
 sft_code cli_settle_folder(const cli *c, const char *path, bool made, sft_error *err) {

@@ -57,7 +57,7 @@ void cli_fresh_settle(cli_fresh *fresh, sft_code code);
 void cli_fresh_undo(const cli_fresh *fresh);
 
 /* A folder that is new or empty. */
-sft_code cli_make_folder(const char *path, bool *made, sft_error *err);
+sft_code cli_make_folder(const cli *c, const char *path, bool *made, sft_error *err);
 /* When all is in it: wait until the disk knows a folder that was made. */
 sft_code cli_settle_folder(const cli *c, const char *path, bool made, sft_error *err);
 

@@ -61,6 +61,7 @@
     X(MERGE_DTYPE, "--dtype tells it") \
     X(NO_TRASH, "remove it with the system's own means") \
     X(NUMBERED, "--number puts a number behind the name") \
+    X(REPLACE_TENSOR, "--replace replaces it") \
     X(HELP_DTYPES, "\"safetensors help dtypes\" lists them")
 
 #define CLI_HINT_NUMBER(name, words) CLI_HINT_##name,

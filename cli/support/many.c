@@ -145,7 +145,9 @@ static const char *taken_by(const many *m, size_t i) {
 
 static sft_code make_folder(many *m, sft_error *err) {
     os_info info;
-    if (m->c->set.dry_run || sfti_os_info_path(m->folder, true, &info) == 0) return SFT_OK;
+    if (sfti_os_info_path(m->folder, true, &info) == 0) return SFT_OK;
+    m->c->folder_unmade = m->c->set.dry_run != 0;
+    if (m->c->folder_unmade) return cli_check_above(m->folder, "make the folder", err);
     int error = sfti_os_make_folder(m->folder, 0777);
     m->made = !error;
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder") : SFT_OK;

@@ -9,6 +9,24 @@
 
 #define AT(member) offsetof(cli_settings, member)
 
+static bool has_verb(const char *verbs, const char *verb) {
+    size_t len = strlen(verb), step;
+    for (; *verbs; verbs += step + (verbs[step] == ' ')) {
+        step = strcspn(verbs, " ");
+        if (step == len && memcmp(verbs, verb, len) == 0) return true;
+    }
+    return false;
+}
+
+sft_code cli_verb_options(const cli_verb_option *rows, size_t count, const char *verb,
+                          sft_error *err) {
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].given && !has_verb(rows[i].verbs, verb))
+            return cli_usage_error(err, "expected --%s with %s only, found %s", rows[i].option,
+                                   rows[i].verbs, verb);
+    return SFT_OK;
+}
+
 const cli_option cli_common_options[] = {
     CLI_ON('h', "help", help, "show this help"),
     CLI_ON('V', "version", version, "show the version, build options and limits"),

@@ -180,6 +180,16 @@ typedef struct cli_group {
 /* Fail because of how the command was called: a format and its arguments. */
 #define cli_usage_error(err, ...) sfti_fail(err, SFT_BAD_ARGUMENT, __VA_ARGS__)
 
+/* An option, whether it was given, and the verbs of the command that have it, blanks between. */
+typedef struct cli_verb_option {
+    bool given;
+    const char *option, *verbs;
+} cli_verb_option;
+
+/* Fail for the first one that was given and that the verb does not have. */
+sft_code cli_verb_options(const cli_verb_option *rows, size_t count, const char *verb,
+                          sft_error *err);
+
 /* Fail with a hint (hints.h); because of how the command was called. */
 #define cli_fail_hint(err, code, hint, ...)                                                      \
     (sfti_fail(err, code, __VA_ARGS__), cli_hint(err, hint), code)

@@ -21,6 +21,14 @@
 
 /* ── What stands there ── */
 
+/* Whether a file can be made at the path, as far as that is known before it is. */
+static sft_code check_place(const char *path, sft_error *err) {
+    if (!path[sfti_folder_len(path)])
+        return cli_usage_hint(err, CLI_HINT_ONE_FILE, "expected the path of a file, found \"%s\"",
+                              path);
+    return cli_check_above(path, "create a file in that folder", err);
+}
+
 /* Whether what is there may be replaced; *there says whether there is anything, *mode what a
  * file has. */
 static sft_code check_target(const cli *c, const char *path, bool in_place, bool *there,
@@ -28,7 +36,8 @@ static sft_code check_target(const cli *c, const char *path, bool in_place, bool
     os_info info;
     int error = sfti_os_info_path(path, false, &info);
     *there = error != ENOENT;
-    if (error == ENOENT && !in_place) return SFT_OK;
+    bool asks = c->set.dry_run && !c->folder_unmade;
+    if (error == ENOENT && !in_place) return asks ? check_place(path, err) : SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind == OS_DIR)
         return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found a folder");
@@ -550,7 +559,7 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
     o.options.plan = &o.plan;
     sft_code code = cli_parts_drop_digests(c, parts, shards == 1, err);
     bool writes = !c->set.dry_run;
-    if (!code && !writes) code = cli_check_folder(c->set.output, err);
+    if (!code && !writes) code = cli_check_folder(c, c->set.output, err);
     if (!code && writes && parts->set_count == 1) code = take_index_metadata(&o, err);
     if (!code && writes && c->set.keep_mtime) code = take_mtimes(&o, err);
     if (!code && writes) {

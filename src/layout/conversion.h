@@ -64,9 +64,8 @@ sft_code sfti_layout_note_add(sft_layout_conversion *run, bool lost, const sft_s
  * notes of what a single file has no place for. */
 sft_code sfti_layout_tell(sft_layout_conversion *run, const sfti_layout_group *one,
                           sft_error *err);
-/* folder.c: what the folder is to hold, and whether it is new or empty. */
+/* folder.c: what the folder is to hold. */
 sft_code sfti_layout_list_files(sft_layout_conversion *run, sft_error *err);
-sft_code sfti_layout_check_folder(const char *folder, sft_error *err);
 /* Whether all tensors are matched, or what is not is left out. */
 sft_code sfti_layout_check_matched(const sft_layout_conversion *run, sft_error *err);
 

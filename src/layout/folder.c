@@ -98,7 +98,7 @@ static int any_entry(void *ctx, const char *name, os_kind kind) {
     return 1;
 }
 
-sft_code sfti_layout_check_folder(const char *folder, sft_error *err) {
+static sft_code check_folder(const char *folder, sft_error *err) {
     int listed = sfti_os_list(folder, any_entry, NULL);
     if (!listed || listed == ENOENT) return SFT_OK;
     sft_code code = sfti_fail(err, SFT_EXISTS, "expected a new or empty folder, found %s",
@@ -252,7 +252,7 @@ static sft_code write_folder(layout_writer *w, const sft_job *job, sft_error *er
     for (size_t i = 0; i < run->component_count; i++)
         total += bytes_of_group(run, run->component_groups[i]);
     sfti_stages_begin(&stages, job, total);
-    sft_code code = sfti_layout_check_folder(root, err);
+    sft_code code = check_folder(root, err);
     if (!code) code = make_folder(w, root, err);
     for (size_t i = 0; !code && i < run->component_count; i++) {
         if (!is_written(run->component_groups[i])) continue;

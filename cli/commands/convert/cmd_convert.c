@@ -255,7 +255,7 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
     run->parts.path = run->input;
     code = plan_and_warn(run, err);
     if (code || is_unchanged(run)) return code;
-    if (folder && c->set.dry_run && (code = cli_check_folder(output, err)) != SFT_OK) {
+    if (folder && c->set.dry_run && (code = cli_check_folder(c, output, err)) != SFT_OK) {
         run->parts.path = output;
         return code;
     }

@@ -219,7 +219,7 @@ static sft_code save_folder(layout_run *run, sft_error *err) {
     sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
     cli_output from = { .in_place = true, .options = SFT_PATH_OPTIONS_INIT };
     cli_progress progress;
-    if (c->set.dry_run) return sfti_layout_check_folder(c->set.output, err);
+    if (c->set.dry_run) return cli_check_folder(c, c->set.output, err);
     options.no_sync = c->set.no_sync != 0;
     options.in_place_unsafe = c->set.in_place_unsafe != 0;
     sft_code code = cli_output_sources(c, &run->parts, &from, err);

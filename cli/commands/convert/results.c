@@ -193,7 +193,7 @@ sft_code convert_import(convert_run *run, sft_error *err) {
                                 sft_import_metadata_count(c->import), &options, &job, err);
         cli_progress_end(&progress);
     } else if (!code) {
-        code = cli_check_folder(c->set.output, err);
+        code = cli_check_folder(c, c->set.output, err);
     }
     if (cli_output_failed(code)) p->path = c->set.output;
     cli_written written = { .input = run->input, .dtype = SFT_DTYPE_COUNT,

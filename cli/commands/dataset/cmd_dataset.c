@@ -325,6 +325,31 @@ static void run_ls(dataset_run *run) {
 
 /* ── The command ── */
 
+static sft_code check_options(const cli_settings *set, const char *verb, sft_error *err) {
+    const cli_verb_option rows[] = {
+        { set->deep != 0, "deep", "verify" },
+        { set->remove != 0, "delete", "gc" },
+        { set->grace != NULL, "grace", "gc" },
+        { set->at != NULL, "at", "info ls delete add-column" },
+        { set->keep_last != NULL, "keep", "gc" },
+        { set->older != NULL, "older", "gc" },
+        { set->drop_old != 0, "drop-old", "compact" },
+        { set->target != NULL, "target", "compact" },
+        { set->rows != NULL, "batch-size", "compact" },
+        { set->manifest != NULL, "manifest", "compact" },
+        { set->numbers != NULL, "rows", "delete" },
+        { set->keys.count > 0, "key", "delete" },
+        { set->values_from != NULL, "from", "add-column" },
+        { set->columns.count > 0, "column", "add-column" },
+        { set->dry_run != 0, "dry-run", "compact delete add-column gc" },
+        { set->no_sync != 0, "no-sync", "compact delete add-column gc" },
+        { set->match.count > 0, "match", "ls" },
+        { set->exclude.count > 0, "exclude", "ls" },
+        { set->format == CLI_TSV, "tsv", "ls" },
+    };
+    return cli_verb_options(rows, sizeof rows / sizeof *rows, verb, err);
+}
+
 static void run_folder(cli *c, const char *path, const struct dataset_verb *verb) {
     dataset_run run = { .c = c, .path = path, .err = SFT_ERROR_INIT };
     os_info info;
@@ -359,8 +384,8 @@ static void run_dataset(cli *c, char **operands, size_t count) {
         code = cli_usage_error(&err, "expected one DIR to delete rows of, found %zu", count - 1);
     else if (verb->result == verb_add_column && count > 2)
         code = cli_usage_error(&err, "expected one DIR to add columns to, found %zu", count - 1);
-    else if (c->set.format == CLI_TSV && verb->result)
-        code = cli_usage_error(&err, "expected --tsv with ls only, found %s", verb->name);
+    else
+        code = check_options(&c->set, verb->name, &err);
     if (code) {
         cli_fail_usage(c, &err);
         return;

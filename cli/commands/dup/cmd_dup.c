@@ -532,7 +532,7 @@ static void run_dup(cli *c, char **operands, size_t count) {
     }
     if (ends && c->status == CLI_NO) c->status = CLI_OK;
     if (ends && run.group_count > 0 && !cli_is_json(c) && (!any || !c->set.yes))
-        cli_text(&c->out, any ? "nothing was changed: --yes does it\n"
+        cli_text(dup_says(c), any ? "nothing was changed: --yes does it\n"
                  : by_weights && c->set.remove
                  ? "nothing was changed: --weights takes models with other metadata, too\n"
                  : "nothing was changed: none of these is the same file as another\n");

@@ -10,6 +10,11 @@ static inline bool dup_ends(const cli_settings *set) {
     return set->remove || set->link || set->reflink;
 }
 
+/* Where it is told to people: rows stand alone. */
+static inline cli_out *dup_says(cli *c) {
+    return c->set.format == CLI_TSV ? &c->err : &c->out;
+}
+
 /* Whether the options agree; the folder of --keep becomes its real path, in the arena.
  * SFT_BAD_ARGUMENT: they do not; another code is about that folder. */
 sft_code dup_end_check(cli *c, sfti_arena *arena, sft_error *err);

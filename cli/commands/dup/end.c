@@ -326,9 +326,10 @@ static void tell(const dup_end_run *run) {
         sfti_json_cstr(run->w, run->goes->unit.path);
         return;
     }
-    cli_path(&c->out, run->goes->unit.path, ": %s%s, as ", c->set.yes ? "" : "would be ", what);
-    cli_path_text(&c->out, sft_span_cstr(run->stays->unit.path));
-    cli_text(&c->out, c->set.remove ? " stays\n" : " is\n");
+    cli_out *out = dup_says(c);
+    cli_path(out, run->goes->unit.path, ": %s%s, as ", c->set.yes ? "" : "would be ", what);
+    cli_path_text(out, sft_span_cstr(run->stays->unit.path));
+    cli_text(out, c->set.remove ? " stays\n" : " is\n");
 }
 
 static sft_code end_one(dup_end_run *run, bool same_file, sft_error *err) {

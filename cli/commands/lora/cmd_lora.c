@@ -23,10 +23,9 @@ static const struct lora_verb {
     { "convert", 1, "IN", true, lora_convert },
 };
 
-/* An option that was given and that the verb does not have; NULL: none. verbs: which have it. */
-static const char *foreign_option(const cli_settings *set, sft_span verb, const char **verbs) {
+static sft_code check_options(const cli_settings *set, const char *verb, sft_error *err) {
     static const char ranked[] = "resize stack extract simplify";
-    const struct { bool given; const char *option, *verbs; } rows[] = {
+    const cli_verb_option rows[] = {
         { set->dora != SFTI_DORA_EXACT, "dora", "merge" },
         { set->stochastic != NULL, "stochastic", "merge" },
         { set->blocks.count > 0, "blocks", "merge" },
@@ -45,19 +44,15 @@ static const char *foreign_option(const cli_settings *set, sft_span verb, const 
         { set->model != NULL, "model", "convert simplify stack" },
         { set->architecture != NULL, "architecture", "convert stack" },
         { set->spectrum != 0, "spectrum", "info" },
+        { set->threads != NULL, "threads", "merge resize stack extract simplify" },
     };
-    for (size_t i = 0; i < SFTI_COUNT(rows); i++) {
-        *verbs = rows[i].verbs;
-        if (rows[i].given && sfti_number_among(rows[i].verbs, verb) < 0) return rows[i].option;
-    }
-    return NULL;
+    return cli_verb_options(rows, SFTI_COUNT(rows), verb, err);
 }
 
 static void run_lora(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     const struct lora_verb *verb = NULL;
     sft_code code = SFT_OK;
-    const char *option, *having;
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         if (strcmp(operands[0], verbs[i].name) == 0) verb = &verbs[i];
     if (!verb)
@@ -69,9 +64,8 @@ static void run_lora(cli *c, char **operands, size_t count) {
                               count > 1 || verb->least > 1 ? "less" : "none");
     else if (!verb->writes && c->set.output)
         code = cli_usage_error(&err, "expected -o with a verb that writes, found %s", verb->name);
-    else if ((option = foreign_option(&c->set, sft_span_cstr(verb->name), &having)) != NULL)
-        code = cli_usage_error(&err, "expected --%s with %s only, found %s", option, having,
-                               verb->name);
+    else
+        code = check_options(&c->set, verb->name, &err);
     char *model = (char *)(uintptr_t)c->set.model;
     if (!code)
         code = cli_remote_take(c, operands + 1, count - 1,
@@ -208,7 +202,8 @@ const cli_command cli_lora_command = {
         CLI_FILES_FROM,
         CLI_ON('v', "verbose", verbose, "tell every module, and all that is not matched"),
         CLI_TAKES(0, "threads", "N", threads,
-          "N threads compute; default: one for each processor")),
+          "merge, resize, stack, extract, simplify: N threads compute; default: one for each "
+          "processor")),
       cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written; info: all were told",

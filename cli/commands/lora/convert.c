@@ -100,6 +100,7 @@ static sft_code open_config(lora_conversion *run, const cli_output *out, sft_sin
     options.no_clobber = !run->c->set.force;
     if (options.no_clobber && !sfti_os_info_path(config, false, &there))
         return sfti_fail(err, SFT_EXISTS, "expected no such file beside OUT, found one");
+    if (run->c->set.dry_run) return SFT_OK;
     sft_code code = sft_sink_path(config, &options, sink, err);
     if (code) return code;
     code = sft_sink_write(sink, 0, text.data, text.len, err);
@@ -143,7 +144,7 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
                                "another");
     sft_sink config = { 0 };
     bool has_config = peft && !c->set.dry_run;
-    if (has_config) code = open_config(run, &out, &config, err);
+    if (peft) code = open_config(run, &out, &config, err);
     if (code) return code;
     const char *beside = run->blame;
     cli_parts *p = &run->parts;

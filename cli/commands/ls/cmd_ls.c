@@ -310,6 +310,20 @@ static sft_code check_usage(const cli *c, sft_error *err) {
         { stats && (set->fold || wants_tree(c)),
           "expected --stats without --tree, --depth and --fold, found both" },
         { set->fold && set->reverse, "expected --fold without --reverse, found both" },
+        { set->sort == CLI_SORT_SIZE && (set->fold || wants_tree(c)),
+          "expected --sort size without --tree, --depth and --fold, found both" },
+        { set->parts && (cli_is_matching(set) || set->dtype || set->limit),
+          "expected --parts without --match, --exclude, --dtype and -n, found both" },
+        { set->parts && (set->sort || set->reverse),
+          "expected --parts without --sort and --reverse, found both" },
+        { set->parts && (stats || set->values),
+          "expected --parts without --stats, --histogram and --values, found both" },
+        { set->parts && (set->fold || wants_tree(c)),
+          "expected --parts without --tree, --depth and --fold, found both" },
+        { set->parts && set->format != CLI_HUMAN && !cli_is_json(c),
+          "expected --parts without --tsv and --md, found both" },
+        { set->parts && set->recursive, "expected --parts without -r, found both" },
+        { !set->parts && set->architecture, "expected --parts with --architecture, found none" },
     };
     cli_dtypes dtypes;
     uint64_t value;

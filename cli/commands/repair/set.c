@@ -506,8 +506,8 @@ static sft_code rewrite_model(repair_model *m, sft_error *err) {
     bool made;
     cli_progress progress;
     *m->path = m->c->set.output;
-    if (m->c->set.dry_run) return cli_check_folder(m->c->set.output, err);
-    sft_code code = cli_make_folder(m->c->set.output, &made, err);
+    if (m->c->set.dry_run) return cli_check_folder(m->c, m->c->set.output, err);
+    sft_code code = cli_make_folder(m->c, m->c->set.output, &made, err);
     if (code) return code;
     sft_job job = cli_progress_begin(&progress, m->c, m->c->set.output);
     progress.all = m->bytes;

@@ -461,7 +461,7 @@ const cli_command cli_dataset_command = {
           "add-column: the dataset whose columns are added, a row for each of the rows"),
         CLI_TAKES_MANY(0, "column", "NAME", columns, "add-column: only this column of it"),
         CLI_ON(0, "dry-run", dry_run,
-          "compact, delete, add-column: print what would be done; write nothing"),
+          "compact, delete, add-column, gc: print what would be done; write nothing"),
         CLI_ON(0, "no-sync", no_sync,
           "compact, delete, add-column: do not fsync; a power failure may then lose the result")),
       cli_match_options, cli_json_options, cli_table_options, cli_reading_options,

@@ -90,7 +90,7 @@ CASES = [
     ("no adapter", model(), model(), 1, "expected an adapter"),
     ("a method that is not known", model(), {"c.vera_lambda_b": zeros(8),
                                              "c.vera_lambda_d": zeros(2)}, 1, "expected an adapter"),
-    ("integers", model(c__weight=zeros(8, 4, dtype="I8")), FITS, 1, "convert --dequantize"),
+    ("integers", model(c__weight=zeros(8, 4, dtype="I8")), FITS, 1, "--dequantize those of codes"),
     ("a scale in F16", model(c__weight=zeros(8, 4, dtype="F8_E4M3"),
                              c__weight_scale=zeros(1, dtype="F16")), FITS, 1, "can only be read"),
     ("a scale of 0", model(c__weight=zeros(8, 4, dtype="F8_E4M3"), c__weight_scale=zeros(1)), FITS,

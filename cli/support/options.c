@@ -10,11 +10,9 @@
 #define AT(member) offsetof(cli_settings, member)
 
 static bool has_verb(const char *verbs, const char *verb) {
-    size_t len = strlen(verb), step;
-    for (; *verbs; verbs += step + (verbs[step] == ' ')) {
-        step = strcspn(verbs, " ");
-        if (step == len && memcmp(verbs, verb, len) == 0) return true;
-    }
+    sft_span rest = sft_span_cstr(verbs), one;
+    while (cli_next_part(&rest, ' ', &one))
+        if (cli_is(one, verb)) return true;
     return false;
 }
 

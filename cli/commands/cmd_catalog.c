@@ -86,7 +86,7 @@ static void add_model(void *ctx, cli_model *model) {
     cli_progress_count(&run->progress, ++run->seen, run->models);
     bool whole = cli_compute_has_tree(&run->compute, model);
     if (run->code) return;
-    if (is_listed(run, model)) { /* told already; that it was named counts, whichever came first */
+    if (is_listed(run, model)) { /* reported already; being named counts, whichever came first */
         bool named = !model->input->is_found && model->input->kind != CLI_EMPTY;
         if (!run->code && named && !whole) cli_status(c, CLI_NO);
         return;

@@ -25,7 +25,7 @@ static sft_code parse_tolerance(const char *option, const char *text, sft_diff_o
                            text);
 }
 
-/* What does not go together. */
+/* Refuses options that contradict each other. */
 static sft_code check_usage(const cli_settings *set, size_t count, sft_error *err) {
     const struct { bool clash; const char *with, *without; } rules[] = {
         { set->merge_of && cli_is_matching(set), "--merge-of", "--match and --exclude" },

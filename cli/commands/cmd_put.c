@@ -17,7 +17,7 @@ static const sft_source_vtable input_source_vtable = {
     sizeof(sft_source_vtable), read_input, NULL, NULL, NULL
 };
 
-/* What a pipe has is known when it is read. */
+/* The size of a pipe is known only once it is read. */
 static sft_code check_length(const sft_tensor *tensor, const sft_source *input, sft_error *err) {
     uint64_t len = tensor->end - tensor->begin, at = 0;
     char buffer[8192];

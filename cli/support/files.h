@@ -41,7 +41,7 @@ typedef struct cli_lock {
 sft_code cli_lock_beside(const char *path, cli_lock *lock, sft_error *err);
 void cli_lock_end(const cli_lock *lock); /* in any case */
 
-/* Whether the folder is there in which a path lies; what: could not be done without. */
+/* Whether the parent folder of a path exists; `what` names what fails without it. */
 sft_code cli_check_above(const char *path, const char *what, sft_error *err);
 /* Whether nothing is there, or an empty folder: what a dry run asks, too. */
 sft_code cli_check_folder(const cli *c, const char *path, sft_error *err);

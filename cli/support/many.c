@@ -36,7 +36,7 @@ static bool is_folder(const cli *c, const char *path) {
     return sfti_os_info_path(path, true, &info) == 0 && info.kind == OS_DIR;
 }
 
-/* The index of a model in several files, of PyTorch's too. */
+/* An index of a sharded model, PyTorch's included. */
 static bool is_index(const char *path) {
     return sft_path_is_index(path) || cli_ends_with(sft_span_cstr(path), ".bin.index.json");
 }

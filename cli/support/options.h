@@ -186,7 +186,7 @@ typedef struct cli_verb_option {
     const char *option, *verbs;
 } cli_verb_option;
 
-/* Fail for the first one that was given and that the verb does not have. */
+/* Fails for the first option given that the verb lacks. */
 sft_code cli_verb_options(const cli_verb_option *rows, size_t count, const char *verb,
                           sft_error *err);
 

@@ -21,7 +21,7 @@
 
 /* ── What stands there ── */
 
-/* Whether a file can be made at the path, as far as that is known before it is. */
+/* Whether a file can be created at the path, as far as can be told before it is. */
 static sft_code check_place(const char *path, sft_error *err) {
     if (!path[sfti_folder_len(path)])
         return cli_usage_hint(err, CLI_HINT_ONE_FILE, "expected the path of a file, found \"%s\"",
@@ -133,14 +133,14 @@ sft_code cli_output_agrees(const cli *c, sft_error *err) {
     return cli_usage_error(err, "expected -o OUT or --in-place, found both");
 }
 
-/* What is written in safetensors is not named as another format is. */
+/* Refuses a name of another format for a file that is written in safetensors. */
 static sft_code check_name(const char *path, sft_error *err) {
     sft_span name = sft_span_cstr(path);
     size_t other = cli_other_format(name);
     const char *ending = other < CLI_OTHER_FORMATS ? cli_other_formats[other]
                        : cli_ends_with(name, ".npy") ? ".npy" : NULL;
     if (!ending) return SFT_OK;
-    return cli_usage_error(err, "expected a name as of safetensors (*.safetensors) for -o, found "
+    return cli_usage_error(err, "expected a name that ends in .safetensors for -o, found "
                            "one that ends in %s", ending);
 }
 
@@ -215,7 +215,7 @@ bool cli_output_failed(sft_code code) {
         || (sft_code_describe(code)->cls == SFT_CLASS_IO && !reads);
 }
 
-/* What a plan refuses, such as one name of two tensors, is refused in a dry run, too. */
+/* A dry run refuses what a plan refuses, such as two tensors of one name. */
 static sft_code try_parts(const cli_parts *parts, const sft_plan_options *options,
                           sft_error *err) {
     sfti_arena work = { .alloc = parts->arena.alloc };

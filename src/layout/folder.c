@@ -166,7 +166,7 @@ static size_t component_pairs(sft_layout_conversion *run, const sfti_layout_grou
     return count;
 }
 
-/* For as many shards, and their index. */
+/* One time per shard, and one for the index. */
 static sft_code repeat_mtime(layout_writer *w, uint32_t shards, const int64_t **out,
                              sft_error *err) {
     if (!w->mtime) return SFT_OK;

@@ -47,7 +47,7 @@ static sft_code discard(void *ctx, const void *bytes, size_t len, sft_error *err
     return SFT_OK;
 }
 
-/* With --dry-run: names and dtypes are refused as they would be, and no element is read. */
+/* With --dry-run: refuses the same names and dtypes as the run does; reads no element. */
 static sft_code try_export(convert_run *run, const sft_part *parts, size_t count,
                            const sft_export_options *options, sft_error *err) {
     static const uint64_t none[] = { 0 };
@@ -64,7 +64,7 @@ static sft_code try_export(convert_run *run, const sft_part *parts, size_t count
                 : export_kind_of(run->c)->write(empty, count, options, sink, NULL, err);
 }
 
-/* Writes tensors there; with --dry-run only what that would refuse is told. */
+/* Writes the tensors; with --dry-run, only reports what writing would refuse. */
 static sft_code export_parts(convert_run *run, const cli_output *out, const sft_part *parts,
                              size_t count, sft_error *err) {
     cli *c = run->c;
@@ -340,7 +340,7 @@ static const char *import_option(const cli_settings *set) {
          : set->scalars ? "--scalars" : NULL;
 }
 
-/* Options that change nothing without another, here where no --layout renames tensors. */
+/* Options that need another one, when no --layout renames tensors. */
 static bool options_go_together(const convert_run *run, sft_error *err) {
     const cli_settings *set = &run->c->set;
     const char *casting = run->casts || set->quantize ? NULL

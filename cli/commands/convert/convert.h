@@ -30,7 +30,7 @@ void convert_put_more(void *run, sfti_json_writer *w);
 /* The result that is one file of these tensors. */
 void convert_say_file(convert_run *run, const char *path, const sft_part *parts, size_t count);
 
-/* The result of a conversion: a file, or a folder of shards. */
+/* The result of a conversion: a file or a folder of shards. */
 sft_code convert_say(convert_run *run, bool folder, const char *path, sft_error *err);
 
 /* ── --quantize (quantise.c) ── */
@@ -42,7 +42,7 @@ sft_code convert_quantise(convert_run *run, sft_error *err);
 
 /* ── --layout diffusers|single|comfy (layout.c) ── */
 
-/* For --max-shard-size, and what was found in place of that layout. */
+/* For --max-shard-size; the argument is the layout found instead. */
 #define CLI_NO_SHARDS \
     "expected --layout diffusers with --max-shard-size, found %s; \"safetensors split\" divides " \
     "a model"
@@ -52,9 +52,9 @@ void convert_layouts(cli *c, char **operands, size_t count);
 
 /* ── Models in other formats (results.c) ── */
 
-/* How many files the model is in. */
+/* The number of files that hold the model. */
 size_t convert_shard_count(const convert_run *run);
-/* run->shard_of. */
+/* Fills run->shard_of. */
 sft_code convert_import_shards(convert_run *run, sft_error *err);
 /* With --keep-mtime: times for as many shards and the index, all that of the import. */
 sft_code convert_import_mtimes(convert_run *run, size_t shards, const int64_t **out,
@@ -62,7 +62,7 @@ sft_code convert_import_mtimes(convert_run *run, size_t shards, const int64_t **
 /* Write what was imported, without casts, where -o says: a file, or of a model in shards a
  * folder. On a failure run->parts.path is what it is about. */
 sft_code convert_import(convert_run *run, sft_error *err);
-/* The same with casts, into a folder. */
+/* The same, with casts, into a folder. */
 sft_code convert_save_import(convert_run *run, const sft_job *job, sft_error *err);
 /* The answer to --list. */
 void convert_list_branches(const convert_run *run);

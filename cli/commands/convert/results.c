@@ -46,7 +46,7 @@ void convert_say_file(convert_run *run, const char *path, const sft_part *parts,
     cli_say_written(run->c, &written);
 }
 
-/* What is written: of a set the shards; tensors keep theirs, and empty ones are left out. */
+/* The set that is written: tensors stay in their shards; empty shards are left out. */
 static sft_code list_written(convert_run *run, bool folder, const char *path,
                              cli_written *out, sft_error *err) {
     const sft_set *set = run->parts.sets[0];

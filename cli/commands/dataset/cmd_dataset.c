@@ -84,7 +84,7 @@ static sft_code parse_age(const char *text, const char *option, uint64_t *out, s
 static sft_code verb_gc(dataset_run *run) {
     sft_gc_options how = SFT_GC_OPTIONS_INIT;
     cli_settings *set = &run->c->set;
-    if (set->dry_run) set->remove = 0; /* it tells what it would remove, and so does its summary */
+    if (set->dry_run) set->remove = 0; /* reports, as its summary does, what would be removed */
     sft_code code = parse_version(set->keep_last, "keep", &how.keep, &run->err);
     if (!code && set->grace) code = parse_age(set->grace, "grace", &how.grace_s, &run->err);
     if (!code && set->older) {

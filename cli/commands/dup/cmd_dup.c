@@ -150,7 +150,7 @@ static uint64_t bytes_beside(dup_run *run, const char *path, const sft_import *i
     return sum;
 }
 
-/* Whether the file has tensors that the import has not: what is equal then is a part of it. */
+/* Whether the file has tensors that the import lacks: if so, only a part of it is equal. */
 static bool is_partial(const sft_import *import) {
     const sft_import_left *left;
     for (size_t i = 0; import && (left = sft_import_left_at(import, i)) != NULL; i++)
@@ -188,7 +188,7 @@ static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
             make_key(run, model, DUP_FILE, put_size, &info.size, &err);
         else model->bytes += bytes_beside(run, input->path, import, beside);
     }
-    if (!code && !err.code && !is_partial(import)) { /* of what an import would become */
+    if (!code && !err.code && !is_partial(import)) { /* compares the import's result */
         size_t bytes = (sft_set_tensor_count(set) + 1) * sizeof(uint32_t);
         uint32_t *order = sfti_take(&run->c->alloc, bytes);
         dup_named named = { set, order };
@@ -335,7 +335,7 @@ static void print_group(dup_run *run, const dup_group *group) {
     cli_fit_end(&fit);
 }
 
-/* Files of equal content are never one: only their tensors are. */
+/* Their tensors are equal; their files are not. */
 static bool can_end(const dup_run *run, const dup_group *group) {
     return group->by == DUP_FILE || (group->by == DUP_WEIGHTS && run->c->set.by_weights);
 }
@@ -532,9 +532,9 @@ static void run_dup(cli *c, char **operands, size_t count) {
     }
     if (ends && c->status == CLI_NO) c->status = CLI_OK;
     if (ends && run.group_count > 0 && !cli_is_json(c) && (!any || !c->set.yes))
-        cli_text(dup_says(c), any ? "nothing was changed: --yes does it\n"
+        cli_text(dup_says(c), any ? "nothing was changed: add --yes to do it\n"
                  : by_weights && c->set.remove
-                 ? "nothing was changed: --weights takes models with other metadata, too\n"
+                 ? "nothing was changed: add --weights to include models with other metadata\n"
                  : "nothing was changed: none of these is the same file as another\n");
     cli_input_list_free(&inputs);
     sfti_arena_free(&run.arena);

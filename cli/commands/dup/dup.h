@@ -10,7 +10,7 @@ static inline bool dup_ends(const cli_settings *set) {
     return set->remove || set->link || set->reflink;
 }
 
-/* Where it is told to people: rows stand alone. */
+/* For people only; rows of --tsv and --json stand alone. */
 static inline cli_out *dup_says(cli *c) {
     return c->set.format == CLI_TSV ? &c->err : &c->out;
 }

@@ -37,7 +37,7 @@ sft_span cli_known_text(cli_saving *saving, const char *fact) {
     return sft_node_text(cli_known(saving, fact), "");
 }
 
-/* Whether the place that is written to tells this word, alone or beside another source. */
+/* Whether the destination already has this word, from whatever source. */
 static bool is_there(const cli_saving *saving, const sft_node *word) {
     const sft_node *other = cli_first(word, "others");
     bool found = is_from(sft_node_text(word, "source"), saving->own);

@@ -207,7 +207,7 @@ static void repo_section(cli *c, const sft_node *root) {
 
 /* ── The label ── */
 
-/* What safetensors cannot hold, which no other line counts. */
+/* Counts the tensors that safetensors cannot hold; no other line does. */
 static void say_skipped(cli *c, const sft_import *import) {
     const sft_import_left *left, *first = NULL;
     size_t count = 0;

@@ -234,7 +234,8 @@ static bool read_metadata(sfti_parser *r, char first) {
         if (r->fatal) return false;
         if (walk.pairs) break;
         if (walk.count > most)
-            return sfti_report_at(r, SFT_TOO_MANY_METADATA, r->lex.at - 1, NULL, "fewer pairs");
+            return sfti_report_limit(r, SFT_TOO_MANY_METADATA, r->lex.at - 1, NULL,
+                                     "a count of metadata pairs", most, walk.count);
         walk.pairs = sfti_arena_array(r->arena, walk.count, sizeof *walk.pairs);
         if (!walk.pairs) return sfti_report_memory(r, walk.count * sizeof *walk.pairs);
         walk.decoded = sfti_arena_array(r->arena, walk.decoded_bytes, 1);
@@ -256,7 +257,9 @@ static bool read_tensor(sfti_parser *r, sft_span name, sft_span raw) {
     bool strict = r->limits->level == SFT_LEVEL_STRICT;
     const char *at = raw.data - 1;
     if (most && name.len > most) {
-        if (!sfti_report_at(r, SFT_NAME_TOO_LONG, at, &name, "a shorter name")) return false;
+        if (!sfti_report_limit(r, SFT_NAME_TOO_LONG, at, &name, "a name length in bytes", most,
+                               name.len))
+            return false;
     } else if ((strict || r->watch) && sfti_utf8_has_control(name)) {
         if (strict && !sfti_report_at(r, SFT_STRICT_NAME, at, &name,
                                       "a name without control characters"))

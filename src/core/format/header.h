@@ -39,6 +39,9 @@ bool sfti_report(sfti_parser *r, const sft_error *error);
 /* The same about a place in the text, of the tensor of that name unless it is NULL. */
 bool sfti_report_at(sfti_parser *r, sft_code code, const char *at, const sft_span *name,
                     const char *expected);
+/* The same about a limit of the options that is exceeded. */
+bool sfti_report_limit(sfti_parser *r, sft_code code, const char *at, const sft_span *name,
+                       const char *what, uint64_t most, uint64_t found);
 /* Memory ran out: ends the reading. Always false. */
 bool sfti_report_memory(sfti_parser *r, uint64_t bytes);
 void sfti_remark(sfti_parser *r, const char *note, const char *at, const sft_span *name,

@@ -27,6 +27,16 @@ bool sfti_report_at(sfti_parser *r, sft_code code, const char *at, const sft_spa
     return sfti_report(r, &error);
 }
 
+bool sfti_report_limit(sfti_parser *r, sft_code code, const char *at, const sft_span *name,
+                       const char *what, uint64_t most, uint64_t found) {
+    sft_error error;
+    sfti_fail_byte(&error, code, SFTI_PREFIX + (uint64_t)(at - r->text.data),
+                   "expected %s of at most %llu, found %s%llu", what, (unsigned long long)most,
+                   found > most ? "" : "more than ", (unsigned long long)found);
+    if (name) sfti_error_tensor(&error, *name);
+    return sfti_report(r, &error);
+}
+
 bool sfti_report_memory(sfti_parser *r, uint64_t bytes) {
     sft_error error;
     sfti_fail_memory(&error, bytes);
@@ -57,7 +67,8 @@ bool sfti_keep(sfti_parser *r, const sft_tensor *tensor, sft_span name) {
     uint64_t most = r->limits->max_tensors ? r->limits->max_tensors : UINT32_MAX - 1;
     /* cap counts entries of the shortest possible length */
     if (all->count >= most || sfti_never(all->count >= r->cap)) {
-        sfti_report_at(r, SFT_TOO_MANY_TENSORS, r->lex.at, NULL, "no more tensors");
+        sfti_report_limit(r, SFT_TOO_MANY_TENSORS, r->lex.at, NULL, "a tensor count", most,
+                          all->count);
         r->fatal = true;
         return false;
     }

@@ -42,6 +42,16 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason="SFT_SLOW is not set"))
 
 
+@pytest.fixture(autouse="libasan" in os.environ.get("LD_PRELOAD", ""))
+def no_child_of_fork(monkeypatch):
+    """AddressSanitizer's allocator is locked for ever in a child that was forked while another
+    thread was in it."""
+    def refused(*_):
+        pytest.skip("under AddressSanitizer, a worker cannot be forked")
+
+    monkeypatch.setattr("multiprocessing.popen_fork.Popen._launch", refused)
+
+
 def pytest_report_header(config):
     return "libsafetensors %s from %s" % (libsafetensors.__version__, libsafetensors.__file__)
 

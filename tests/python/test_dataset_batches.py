@@ -108,8 +108,9 @@ for number in range(int(sys.argv[2]), 400):
 def test_killed_and_repeated(tmp_path, times):
     """Each run begins again with the last batch that the one before reported, and some before it."""
     rng = random.Random(4)
-    at = 0
+    at, rows = 0, []
     for _ in range(times):
+        before = len(rows)
         running = subprocess.Popen([sys.executable, "-c", STREAM, tmp_path, str(at)],
                                    stdout=subprocess.PIPE)
         first = running.stdout.readline()
@@ -119,7 +120,9 @@ def test_killed_and_repeated(tmp_path, times):
         running.wait()
         running.stdout.close()
         rows = held(tmp_path)
-        assert rows == list(range(len(rows))) and told[-1] + 1 <= len(rows) <= told[-1] + 2
+        # one may be committed and not told of; a run may end among those that it repeats
+        assert rows == list(range(len(rows)))
+        assert max(before, told[-1] + 1) <= len(rows) <= max(before, told[-1] + 2)
         at = max(0, told[-1] - rng.randrange(3))
     dataset.gc(tmp_path, delete=True, grace=0)
     assert dataset.verify(tmp_path, deep=True)["orphan_count"] == 0

@@ -60,10 +60,11 @@ typedef struct sft_diff_tensor {
     uint64_t nan;            /* differing because one of the two is NaN */
     uint64_t first;          /* index of the first that differs, or UINT64_MAX */
     double max_abs;          /* greatest |a - b|, NaN aside; may be infinite */
-    double max_rel;          /* greatest |a - b| / |b| where b is not 0 */
-    /* If compared, over the values that are finite in both models and whose difference is: the
-     * root of the mean square of a - b, and the cosine of the angle between the two as vectors;
-     * NaN if there are none, or for the cosine if a vector is zero. Summed up as doubles.
+    double max_rel;          /* greatest |a - b| / |b|, b finite and not 0; may be infinite */
+    /* If compared, over the values that are finite in both models: the root of the mean square of
+     * a - b, and the cosine of the angle between the two as vectors; NaN if there are none, for the
+     * cosine if a vector is zero, and where a double cannot hold the sum of the squares. Summed up
+     * as doubles.
      * @since 0.2 */
     double rms, cosine;
 } sft_diff_tensor;

@@ -4,6 +4,7 @@
 #include "base/number.h"
 #include "set/diff.h"
 
+#include <math.h>
 #include <string.h>
 
 /* `count` elements of both tensors: from element `from` of the tensors, which is element `at` of
@@ -31,12 +32,14 @@ typedef struct data_batch {
     size_t count;
 } data_batch;
 
+/* The quotient of halves is that of numbers whose distance is beyond F64. */
 static void data_distances(const data_batch *batch) {
     for (size_t i = 0; i < batch->count; i++) {
-        double size = data_abs(batch->b[i]), distance = data_abs(batch->a[i] - batch->b[i]);
-        double relative = distance / size;
+        double a = batch->a[i], b = batch->b[i], size = data_abs(b), distance = data_abs(a - b);
+        double relative = distance < DATA_INFINITE ? distance / size
+                                                   : data_abs(a / 2 - b / 2) / (size / 2);
         batch->distance[i] = distance;
-        batch->relative[i] = relative < DATA_INFINITE ? relative : 0;
+        batch->relative[i] = size > 0 ? relative : 0;
     }
 }
 
@@ -63,9 +66,8 @@ static void data_exact(const data_stretch *s, const data_batch *batch) {
                                     values[k]);
         double size = data_abs(values[1] + rest[1]);
         double distance = data_abs(values[0] - values[1] + (rest[0] - rest[1]));
-        double relative = distance / size;
         batch->distance[i] = distance;
-        batch->relative[i] = relative < DATA_INFINITE ? relative : 0;
+        batch->relative[i] = size > 0 ? distance / size : 0;
     }
 }
 
@@ -100,13 +102,14 @@ static double data_greatest(const double *values, size_t count, double greatest)
     return most[0];
 }
 
-/* Four sums at a time, as above. What is not finite, or at an infinite distance, is left out. */
+/* Four sums at a time, as above. What is not finite is left out. */
 static void data_sum(const data_batch *batch, sfti_diff_sums *sums) {
     double aa[4] = { 0 }, bb[4] = { 0 }, ab[4] = { 0 }, dd[4] = { 0 };
     uint64_t count = 0;
     for (size_t i = 0; i < batch->count; i++) {
         size_t lane = i % 4;
-        bool fine = batch->distance[i] < DATA_INFINITE;
+        bool fine = (data_abs(batch->a[i]) < DATA_INFINITE)
+                    & (data_abs(batch->b[i]) < DATA_INFINITE);
         double a = fine ? batch->a[i] : 0, b = fine ? batch->b[i] : 0;
         double distance = fine ? batch->distance[i] : 0;
         aa[lane] += a * a;
@@ -234,6 +237,21 @@ static sft_code data_equal_begin(sfti_diff_run *run, const sft_file *file, const
     return SFT_OK;
 }
 
+/* Whether a sum of squares is known: F64 has neither the squares of its largest numbers nor those
+ * of its smallest. */
+static bool data_is_known(double sum) { return sum == 0 || (sum > 1e-290 && sum < DATA_INFINITE); }
+
+static void data_finish(const sfti_diff_sums *sums, sft_diff_tensor *out) {
+    bool zero = sums->dd == 0 && out->max_abs > 0 && out->max_abs < 1e-145;
+    out->rms = out->cosine = (double)NAN;
+    if (sums->count > 0 && data_is_known(sums->dd) && !zero)
+        out->rms = sfti_root(sums->dd / (double)sums->count);
+    if (sums->aa > 0 && sums->bb > 0 && data_is_known(sums->aa) && data_is_known(sums->bb))
+        out->cosine = sums->ab / (sfti_root(sums->aa) * sfti_root(sums->bb));
+    if (out->cosine > 1) out->cosine = 1;
+    if (out->cosine < -1) out->cosine = -1;
+}
+
 sft_code sfti_diff_data(sfti_diff_run *run, const sft_file *const files[2],
                         const sft_tensor *a, const sft_tensor *b, sft_diff_tensor *out,
                         bool *same, sft_error *err) {
@@ -262,11 +280,6 @@ sft_code sfti_diff_data(sfti_diff_run *run, const sft_file *const files[2],
     if (code || !out->compared) return code;
     out->values = a->dtype == SFT_C64 ? 2 * elements : elements;
     code = data_equal_begin(run, files[0], a, equal, err);
-    /* Not a number where nothing was summed. */
-    const sfti_diff_sums *sums = &run->sums;
-    out->rms = sfti_root(sums->dd / (double)sums->count);
-    out->cosine = sums->ab / (sfti_root(sums->aa) * sfti_root(sums->bb));
-    if (out->cosine > 1) out->cosine = 1;
-    if (out->cosine < -1) out->cosine = -1;
+    data_finish(&run->sums, out);
     return code;
 }

@@ -223,6 +223,37 @@ static void test_infinite(void **state) {
 #define ONE(dtype, shape, end) \
     "{\"x\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[0," end "]}}"
 
+/* An infinite quotient is told; so is one of numbers whose distance F64 does not have. What needs
+ * squares that it does not have is not known. */
+static void test_extremes(void **state) {
+    static const float over[] = { INFINITY, 1 }, held[] = { 70000, 1 };
+    static const struct { double a[2], b[2], rel; bool rms, cosine; } cases[] = {
+        { { 1e308, 1 }, { -1e308, 1 }, 2, false, false },
+        { { 1e300, 1 }, { 1e-300, 1 }, (double)INFINITY, false, false },
+        { { 1e-200, 0 }, { 2e-200, 0 }, 0.5, false, false },
+        { { 1, 2e-200 }, { 1, 1e-200 }, 1, false, true },
+        { { 0, 0 }, { 0, 3 }, 1, true, false },
+        { { 2, 0 }, { 0, 2 }, 1, true, true },
+    };
+    (void)state;
+    pair_of p = floats(over, held, 2, NULL);
+    assert_true(isinf(sft_diff_tensor_at(p.diff, 0)->max_rel));
+    assert_true(sft_diff_tensor_at(p.diff, 0)->rms == 0);
+    end(&p);
+    p = floats(held, over, 2, NULL);
+    assert_true(isinf(sft_diff_max_abs(p.diff)) && sft_diff_max_rel(p.diff) == 0);
+    end(&p);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        p = compare(ONE("F64", "[2]", "16"), cases[i].a, 16, ONE("F64", "[2]", "16"), cases[i].b,
+                    16, NULL);
+        const sft_diff_tensor *t = sft_diff_tensor_at(p.diff, 0);
+        assert_true(t->max_rel == cases[i].rel);
+        assert_int_equal(!isnan(t->rms), cases[i].rms);
+        assert_int_equal(!isnan(t->cosine), cases[i].cosine);
+        end(&p);
+    }
+}
+
 /* Integers that a double would take for one another. */
 static void test_wide_integers(void **state) {
     static const int64_t a[] = { INT64_MAX, -5, INT64_MIN }, b[] = { INT64_MAX - 1, -6, INT64_MAX };
@@ -444,6 +475,7 @@ int main(void) {
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_float_rows),     cmocka_unit_test(test_values),
         cmocka_unit_test(test_tolerance),     cmocka_unit_test(test_infinite),
+        cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_wide_integers), cmocka_unit_test(test_forms),
         cmocka_unit_test(test_long),          cmocka_unit_test(test_names),
         cmocka_unit_test(test_metadata),      cmocka_unit_test(test_sets),

@@ -146,6 +146,7 @@ static int compare_pick_keys(const void *parts, uint32_t a, uint32_t b) {
 
 /* Keeps the first pick of each key. */
 static sft_code settle_picks(cli_parts *p, sft_error *err) {
+    static const char *const reads[] = { SFTI_DECLARED_KEY, SFTI_LORA_CONFIG_KEY };
     size_t count = p->metadata_count;
     sfti_arena work = { .alloc = p->arena.alloc };
     uint32_t *order = sfti_arena_sorted(&work, count, compare_pick_keys, p);
@@ -159,7 +160,8 @@ static sft_code settle_picks(cli_parts *p, sft_error *err) {
             else if (!sfti_digest_key_of(one.key) /* one that is dropped is no conflict */
                      && !sft_span_equal(one.value, other.value)) {
                 p->conflicts++;
-                p->two_declared |= sft_span_equal(one.key, sft_span_cstr(SFTI_DECLARED_KEY));
+                for (size_t k = 0; k < sizeof reads / sizeof *reads; k++)
+                    if (sft_span_equal(one.key, sft_span_cstr(reads[k]))) p->two = reads[k];
             }
         }
         p->metadata_count = 0;
@@ -314,7 +316,12 @@ void cli_parts_free(cli_parts *parts) {
 }
 
 sft_code cli_parts_tell(cli *c, const cli_parts *parts, sft_error *err) {
-    if (parts->two_declared)
+    if (parts->two && strcmp(parts->two, SFTI_LORA_CONFIG_KEY) == 0)
+        return sfti_fail(err, SFT_BAD_ARGUMENT,
+                         "expected one configuration of adapters (" SFTI_LORA_CONFIG_KEY "), found "
+                         "different ones in the files: without its own, a module would be read "
+                         "with another alpha; lora convert --to kohya each file first");
+    if (parts->two)
         return sfti_fail(err, SFT_BAD_ARGUMENT,
                          "expected one declaration of quantised layers (" SFTI_DECLARED_KEY
                          "), found different ones in the files: without its own, a layer would be "

@@ -35,7 +35,7 @@ typedef struct cli_parts {
     size_t metadata_count;
     bool has_metadata;  /* even if there are no pairs */
     size_t conflicts;   /* keys of which a later value was not taken */
-    bool two_declared;  /* "_quantization_metadata" is among them */
+    const char *two;    /* the key among them by which tensors are read, or NULL */
     bool changed;       /* some parts come from elsewhere */
     bool untold;        /* the command itself says what was written */
     /* Asked while they are written, `last` when all are, before the result is published: false

@@ -7,6 +7,7 @@
 #define SFTI_ADAPTER_H
 
 #include "base/mem.h"
+#include "keys/digest_keys.h"
 #include "label/tensors/adapters.h"
 #include "layout/layout.h"
 #include "safetensors_set.h"
@@ -79,8 +80,6 @@ sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *module, d
                         sft_error *err);
 
 /* ── Configuration (config.c) ── */
-
-#define SFTI_LORA_CONFIG_KEY "lora_adapter_metadata" /* diffusers' place for it in the header */
 
 /* Adds what the text, a JSON object, says. by_component: keys are "transformer.lora_alpha". */
 sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component, sft_error *err);

@@ -15,6 +15,9 @@ typedef enum sfti_digest_key {
 /* A quantised layer that it lacks is read as plain numbers. */
 #define SFTI_DECLARED_KEY "_quantization_metadata"
 
+/* diffusers' place for PEFT's configuration: a module that it lacks has another alpha. */
+#define SFTI_LORA_CONFIG_KEY "lora_adapter_metadata"
+
 /* Those that a change makes stale: of the data, or of names and keys of training. */
 #define SFTI_DIGESTS_OF_DATA                                                                      \
     (SFTI_DIGEST_SSHS_MODEL | SFTI_DIGEST_SSHS_LEGACY | SFTI_DIGEST_MODELSPEC)

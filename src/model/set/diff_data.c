@@ -108,8 +108,8 @@ static void data_sum(const data_batch *batch, sfti_diff_sums *sums) {
     uint64_t count = 0;
     for (size_t i = 0; i < batch->count; i++) {
         size_t lane = i % 4;
-        bool fine = (data_abs(batch->a[i]) < DATA_INFINITE)
-                    & (data_abs(batch->b[i]) < DATA_INFINITE);
+        bool fine = data_abs(batch->a[i]) < DATA_INFINITE
+                    && data_abs(batch->b[i]) < DATA_INFINITE;
         double a = fine ? batch->a[i] : 0, b = fine ? batch->b[i] : 0;
         double distance = fine ? batch->distance[i] : 0;
         aa[lane] += a * a;

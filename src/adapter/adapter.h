@@ -141,6 +141,7 @@ typedef struct sfti_lora_target {
     uint64_t row, from, rows; /* [row, row + rows) of the tensor is [from, from + rows) */
     bool bias;       /* the module's bias, not its matrix */
     bool turned;     /* the tensor is stored the other way round, where its shape fits so */
+    bool transposed; /* the tensor is the transpose of the layer that has these rows */
 } sfti_lora_target;
 
 typedef struct sfti_lora_map {
@@ -171,7 +172,7 @@ sfti_stored sfti_lora_stored(const sft_set *model, const sft_tensor *tensor);
 typedef struct sfti_lora_way {
     unsigned parts; /* bits of sfti_part */
     sft_span path;  /* the layer, with dots */
-    bool bare;      /* the tensor is no ".weight" of it */
+    bool transposed; /* the tensor is the transpose of the layer */
     uint64_t row, from, rows; /* rows 0: all */
 } sfti_lora_way;
 
@@ -273,9 +274,9 @@ typedef struct sfti_lora_op {
     const sft_tensor *tensor; /* of the model */
     sfti_dora dora;
     double strength;
-    bool bias, turned;        /* as in sfti_lora_target */
+    bool bias, turned, transposed; /* as in sfti_lora_target */
     uint64_t row, from, rows;
-    uint64_t cols;            /* of the tensor */
+    uint64_t cols;            /* of the tensor, or of the layer that is transposed */
     uint64_t channels, kernel; /* of its columns */
     sfti_matrix a, b, c, d;   /* by method */
     sfti_matrix magnitude;
@@ -290,7 +291,7 @@ bool sfti_lora_needs_all(const sfti_lora *lora, const sfti_lora_module *module, 
 bool sfti_lora_is_light(const sfti_lora_module *module, bool bias);
 /* Loads the matrices. */
 sft_code sfti_lora_op_open(sfti_lora_op *op, sfti_arena *arena, sft_error *err);
-/* Changes rows [begin, begin + count) of the tensor. */
+/* Changes rows [begin, begin + count) of the tensor: all of one that is transposed. */
 sft_code sfti_lora_op_apply(const sfti_lora_op *op, uint64_t begin, uint64_t count, float *w,
                             sft_error *err);
 /* Adds rows [from, from + rows) of the change at strength 1 to `into`, which has op->cols columns;

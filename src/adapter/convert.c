@@ -180,8 +180,9 @@ static sft_code convert_layer_at(sfti_convert_run *run, size_t i) {
                 break;
             }
     }
-    return rename_module(run, layer, to == SFTI_ORIGINAL ? layer->rule->original
-                                                         : layer->rule->pieces[layer->piece]);
+    return rename_module(run, layer, to == SFTI_ORIGINAL
+                                         ? layer->rule->original
+                                         : sfti_layout_layer(layer->rule, layer->piece));
 }
 
 sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layout_text *layouts,

@@ -27,8 +27,10 @@ static bool find_rule_of(const sfti_convert_run *run, sft_span path, bool own,
         unsigned k = 0;
         bool other = false;
         while (!original && !other && k < rule->count) {
-            other = sfti_layout_matches(rule->pieces[k], path, flat, &layer->match)
-                 && layer->match.rest.len == 0 && !sfti_is(rule->pieces[k], "-");
+            const sft_span names[] = { rule->pieces[k], sfti_layout_layer(rule, k) };
+            for (size_t n = 0; !other && n < SFTI_COUNT(names); n++)
+                other = sfti_layout_matches(names[n], path, flat, &layer->match)
+                     && layer->match.rest.len == 0 && !sfti_is(names[n], "-");
             k += !other;
         }
         if (!original && !other) continue;

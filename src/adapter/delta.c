@@ -17,11 +17,15 @@ static sft_code load(const sfti_lora_op *op, int slot, sfti_arena *arena, sfti_m
     return tensor ? sfti_lora_load(op->lora->set, tensor, arena, out, err) : SFT_OK;
 }
 
+static void copy_turned(const sfti_matrix *m, float *out) {
+    for (uint64_t i = 0; i < m->rows; i++)
+        for (uint64_t j = 0; j < m->cols; j++) out[j * m->rows + i] = m->at[i * m->cols + j];
+}
+
 static sft_code turn(sfti_matrix *m, sfti_arena *arena, sft_error *err) {
     sfti_matrix old = *m;
     sft_code code = sfti_matrix_new(arena, old.cols, old.rows, m, err);
-    for (uint64_t i = 0; !code && i < old.rows; i++)
-        for (uint64_t j = 0; j < old.cols; j++) m->at[j * old.rows + i] = old.at[i * old.cols + j];
+    if (!code) copy_turned(&old, m->at);
     return code;
 }
 
@@ -198,9 +202,9 @@ sft_code sfti_lora_op_open(sfti_lora_op *op, sfti_arena *arena, sft_error *err) 
     const sfti_lora_module *m = op->module;
     uint64_t rows = 1, cols = 1;
     (void)sfti_lora_shape(op->tensor, &rows, &cols);
-    op->cols = cols;
-    op->channels = op->tensor->rank > 1 ? op->tensor->shape[1] : 1;
-    op->kernel = cols / op->channels;
+    op->cols = op->transposed ? rows : cols;
+    op->channels = op->transposed ? rows : op->tensor->rank > 1 ? op->tensor->shape[1] : 1;
+    op->kernel = op->cols / op->channels;
     op->scale = m->scale;
     sft_code code = SFT_OK;
     if (op->bias) {
@@ -414,8 +418,23 @@ static sft_code apply_rows(const sfti_lora_op *op, uint64_t from, uint64_t rows,
     return code;
 }
 
+/* w is all of the tensor, the layer's columns being its rows. */
+static sft_code apply_transposed(const sfti_lora_op *op, float *w, sft_error *err) {
+    sfti_arena arena = { .alloc = op->lora->arena.alloc };
+    sfti_matrix layer, tensor = { op->cols, op->rows, w };
+    sft_code code = sfti_matrix_take(&arena, op->rows, op->cols, &layer, err);
+    if (!code) {
+        copy_turned(&tensor, layer.at);
+        code = apply_rows(op, 0, op->rows, layer.at, err);
+    }
+    if (!code) copy_turned(&layer, w);
+    sfti_arena_free(&arena);
+    return code;
+}
+
 sft_code sfti_lora_op_apply(const sfti_lora_op *op, uint64_t begin, uint64_t count, float *w,
                             sft_error *err) {
+    if (op->transposed) return apply_transposed(op, w, err);
     uint64_t first = begin > op->row ? begin : op->row;
     uint64_t last = begin + count < op->row + op->rows ? begin + count : op->row + op->rows;
     if (first >= last) return SFT_OK;

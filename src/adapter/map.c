@@ -169,7 +169,7 @@ static bool is_turned(const map_names *names, const sfti_lora_module *m, uint32_
 static sft_code look_up(map_names *names, const sfti_lora_way *way, uint32_t tensor, bool codes,
                         sft_error *err) {
     char text[SFTI_LORA_NAME + 64];
-    uint64_t rows = 0, cols;
+    uint64_t rows = 0, cols = 0;
     sft_code code = SFT_OK;
     if (!sfti_lora_shape(sft_set_tensor_at(names->model, tensor), &rows, &cols)) return SFT_OK;
     for (int part = 0; !code && part < SFTI_ADAPTER_PARTS; part++) {
@@ -184,8 +184,10 @@ static sft_code look_up(map_names *names, const sfti_lora_way *way, uint32_t ten
         }
         sfti_lora_target target = { .module = names->keys[key].module, .tensor = tensor,
                                     .row = way->row, .from = way->from,
-                                    .rows = way->rows ? way->rows : rows };
-        target.turned = is_turned(names, &names->lora->modules[target.module], tensor);
+                                    .transposed = way->transposed };
+        target.rows = way->rows ? way->rows : way->transposed ? cols : rows;
+        target.turned = !way->transposed
+                     && is_turned(names, &names->lora->modules[target.module], tensor);
         code = add_target(names, target, err);
     }
     return code;
@@ -198,7 +200,8 @@ static sft_code check_shape(const map_names *names, const sfti_lora_module *m, u
     const sft_tensor *tensor = sft_set_tensor_at(names->model, target->tensor);
     const sft_tensor *first = first_tensor(names->lora, m);
     uint64_t rows = 0, cols = 0;
-    (void)sfti_lora_shape(tensor, &rows, &cols);
+    (void)sfti_lora_shape(tensor, target->transposed ? &cols : &rows,
+                          target->transposed ? &rows : &cols);
     bool turned = target->turned && m->type == SFTI_TYPE_LORA && m->out == cols && m->in == rows;
     /* rows of a target are all of its tensor's, or what a rule divides those into */
     if (sfti_never(target->row + target->rows > rows || target->row + target->rows < target->row)
@@ -273,6 +276,7 @@ static sft_code add_biases(map_names *names, sfti_lora_module *m, const uint32_t
         const sft_file *file = sft_set_shard_at(names->model, shard);
         target.tensor = index[shard] + (uint32_t)sft_file_tensor_index(file, found);
         target.bias = true;
+        target.transposed = false;
         sft_code code = add_target(names, target, err);
         if (code) return code;
     }

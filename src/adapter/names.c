@@ -55,13 +55,15 @@ static void add_pieces(sfti_lora_ways *ways, const sfti_layout_rule *rule,
                        const sfti_layout_match *match, unsigned parts, way_shape shape) {
     char name[SFTI_LORA_NAME];
     uint64_t rows[SFTI_LAYOUT_PIECES] = { 0 };
-    sfti_lora_way way = { .parts = parts };
+    sfti_lora_way way = { .parts = parts, .transposed = rule->op == SFTI_OP_TRANSPOSE };
     if (rule->count > 1 && !sfti_layout_divide(rule, shape.rows, shape.cols, rows)) return;
     for (unsigned i = 0; i < rule->count; i++) {
         size_t len = sfti_layout_make(rule->pieces[i], match, name, sizeof name);
         way.rows = rows[i];
         if (is_swapped(rule, shape)) add_swapped(ways, (sft_span){ name, len }, way, shape.rows);
         else if (!sfti_is(rule->pieces[i], "-")) add_way(ways, (sft_span){ name, len }, way);
+        if (sfti_layout_layer(rule, i).len < rule->pieces[i].len && len > 0)
+            add_way(ways, (sft_span){ name, len - strlen(".weight") }, way);
         way.row += rows[i];
     }
 }
@@ -80,8 +82,9 @@ static void add_whole(sfti_lora_ways *ways, const sfti_layout_rule *rule, unsign
     else add_way(ways, (sft_span){ name, len }, way);
 }
 
+/* transposed: the tensor is one that is_transpose knows. */
 static void add_layouts(sfti_lora_ways *ways, const sfti_lora_naming *naming, size_t hold,
-                        unsigned parts, sft_span path, way_shape shape) {
+                        unsigned parts, sft_span path, bool transposed, way_shape shape) {
     const sfti_layout_text *layouts = &naming->layouts;
     sfti_layout_match match;
     for (size_t p = 0; p < layouts->part_count; p++) {
@@ -91,15 +94,32 @@ static void add_layouts(sfti_lora_ways *ways, const sfti_lora_naming *naming, si
         if (main != ((parts & OF(MAIN)) != 0)) continue;
         for (size_t i = part->first; i < part->first + part->count; i++) {
             const sfti_layout_rule *rule = &layouts->rules[i];
-            if (rule->op == SFTI_OP_TRANSPOSE || rule->op == SFTI_OP_FOLD) continue;
+            if (rule->op == SFTI_OP_FOLD || (rule->op == SFTI_OP_TRANSPOSE) != transposed)
+                continue;
             if (sfti_layout_matches(rule->original, path, false, &match) && match.rest.len == 0)
                 add_pieces(ways, rule, &match, parts, shape);
-            for (unsigned k = 0; back && !rule->adapters && k < rule->count; k++)
+            for (unsigned k = 0; back && !rule->adapters && !transposed && k < rule->count; k++)
                 if (sfti_layout_matches(rule->pieces[k], path, false, &match)
                     && match.rest.len == 0)
                     add_whole(ways, rule, k, &match, parts, shape);
         }
     }
+}
+
+/* Whether an encoder has a tensor of that name which is the transpose of a layer: then names of
+ * adapters mean the layer. */
+static bool is_transpose(const sfti_lora_naming *naming, sft_span path) {
+    const sfti_layout_text *layouts = &naming->layouts;
+    sfti_layout_match match;
+    for (size_t p = 0; p < layouts->part_count; p++) {
+        const sfti_naming_part *part = &layouts->parts[p];
+        for (size_t i = part->first; i < part->first + part->count && part->adapters.len; i++)
+            if (layouts->rules[i].op == SFTI_OP_TRANSPOSE
+                && sfti_layout_matches(layouts->rules[i].original, path, false, &match)
+                && match.rest.len == 0)
+                return true;
+    }
+    return false;
 }
 
 /* ── Models ── */
@@ -177,7 +197,8 @@ void sfti_lora_ways_of(const sfti_lora_naming *naming, const sft_tensor *tensor,
     if (!sfti_lora_shape(tensor, &shape.rows, &shape.cols) || shape.cols > UINT64_MAX / 128
         || shape.rows > UINT64_MAX / 128)
         return;
-    if (sfti_ends(name, ".weight")) name.len -= strlen(".weight");
+    bool bare = !sfti_ends(name, ".weight");
+    if (!bare) name.len -= strlen(".weight");
     for (size_t i = 0; i < naming->layouts.hold_count; i++) {
         const sfti_layout_holds *hold = &naming->layouts.holds[i];
         if (!sfti_begins_with(name, hold->prefix) || name.len == hold->prefix.len) continue;
@@ -185,8 +206,10 @@ void sfti_lora_ways_of(const sfti_lora_naming *naming, const sft_tensor *tensor,
         unsigned parts = ways_parts(hold->parts, ' ');
         bool encoder = sfti_begins(path, "text_model.") || sfti_begins(path, "encoder.block.");
         if (hold->prefix.len == 0 && encoder) parts |= naming->lone;
-        add_way(out, path, (sfti_lora_way){ .parts = parts });
-        if (parts & OF(MAIN)) add_layouts(out, naming, i, OF(MAIN), path, shape);
-        if (parts & ~OF(MAIN)) add_layouts(out, naming, i, parts & ~OF(MAIN), path, shape);
+        bool transposed = bare && !(parts & OF(MAIN)) && is_transpose(naming, path);
+        if (!transposed) add_way(out, path, (sfti_lora_way){ .parts = parts });
+        if (parts & OF(MAIN)) add_layouts(out, naming, i, OF(MAIN), path, false, shape);
+        if (parts & ~OF(MAIN))
+            add_layouts(out, naming, i, parts & ~OF(MAIN), path, transposed, shape);
     }
 }

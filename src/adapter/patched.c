@@ -142,8 +142,9 @@ static sft_code add_step(sfti_patched *merge, uint32_t input, uint32_t number, s
     merge_row *row = &merge->rows[merge->row_of[target->tensor] - 1];
     if (row->last) steps[row->last - 1].next = step;
     row->last = step;
-    if (sfti_lora_needs_all(of->lora, module, target->bias)) row->all = true;
-    if (!sfti_lora_is_light(module, target->bias)) row->light = false;
+    bool turns = target->transposed;
+    if (turns || sfti_lora_needs_all(of->lora, module, target->bias)) row->all = true;
+    if (turns || !sfti_lora_is_light(module, target->bias)) row->light = false;
     return SFT_OK;
 }
 
@@ -219,6 +220,7 @@ static sft_code open_row(sfti_patched *merge, const merge_row *row, merge_open *
                               .lora = input->lora, .tensor = tensor, .dora = merge->options.dora,
                               .strength = step->strength, .bias = step->target.bias,
                               .turned = step->target.turned,
+                              .transposed = step->target.transposed,
                               .row = step->target.row, .from = step->target.from,
                               .rows = step->target.rows };
         open->inputs[open->op_count++] = merge->blames = step->input;

@@ -40,8 +40,8 @@ static sft_code change_rows(const change *ch, const sfti_lora_target *target, ui
     const sft_tensor *tensor = sft_set_tensor_at(x->model, target->tensor);
     sfti_arena arena = { .alloc = x->f->alloc };
     sfti_lora_op op = { .module = ch->module, .lora = x->lora, .tensor = tensor, .strength = 1,
-                        .turned = target->turned, .row = target->row, .from = target->from,
-                        .rows = target->rows };
+                        .turned = target->turned, .transposed = target->transposed,
+                        .row = target->row, .from = target->from, .rows = target->rows };
     uint64_t elements = count * ch->cols;
     float *was = sfti_arena_array(&arena, elements, sizeof *was);
     *ch->blames = 1;
@@ -80,7 +80,7 @@ static sft_code read_change(void *ctx, uint64_t first, uint64_t count, float *in
 static sft_code change_whole(change *ch, uint64_t rows, sft_error *err) {
     const sfti_lora_target *t = next_target(ch->x, NULL, ch->module);
     const sft_tensor *tensor = sft_set_tensor_at(ch->x->model, t->tensor);
-    sfti_matrix all;
+    sfti_matrix all, turned;
     sft_code code = SFT_OK;
     if (t->rows != rows || next_target(ch->x, t, ch->module))
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
@@ -89,6 +89,11 @@ static sft_code change_whole(change *ch, uint64_t rows, sft_error *err) {
     code = sfti_matrix_new(ch->arena, rows, ch->cols, &all, err);
     if (!code) code = change_rows(ch, t, t->row, rows, all.at, err);
     ch->whole = all.at;
+    if (code || !t->transposed) return code;
+    code = sfti_matrix_take(ch->arena, rows, ch->cols, &turned, err);
+    for (uint64_t i = 0; !code && i < rows * ch->cols; i++)
+        turned.at[i] = all.at[i % ch->cols * rows + i / ch->cols];
+    ch->whole = turned.at;
     return code;
 }
 
@@ -116,7 +121,7 @@ static sft_code simplify_layer(sft_adapter_factors *f, sfti_factor *layer,
     if (layer->told.left_out) return SFT_OK;
     if (is_plain_lora(m)) return sfti_lora_factors(x->lora, m, arena, &out->up, &out->down, err);
     const sfti_lora_target *t = x->model ? next_target(x, NULL, m) : NULL;
-    if (t && sfti_lora_needs_all(x->lora, m, false))
+    if (t && (t->transposed || sfti_lora_needs_all(x->lora, m, false)))
         code = change_whole(&ch, rows, err);
     else if (!x->model) code = sfti_lora_op_open(&ch.op, arena, err);
     return code ? code : sfti_lowrank_of_rows(&all, rule, arena, out, err);
@@ -158,7 +163,8 @@ static sft_code add_module(simplify *x, size_t i, sft_error *err) {
     if (t) {
         shaped = sft_set_tensor_at(x->model, t->tensor);
         uint64_t all = 0;
-        (void)sfti_lora_shape(shaped, &all, &cols);
+        (void)sfti_lora_shape(shaped, t->transposed ? &cols : &all,
+                              t->transposed ? &all : &cols);
         for (rows = 0; t; t = next_target(x, t, m)) {
             if (t->from + t->rows > rows) rows = t->from + t->rows;
             f->blames = 1;

@@ -134,6 +134,8 @@ typedef struct sfti_layout_match {
 /* Whether a name is one of a pattern, or one with a last word such as ".weight" behind it; flat:
  * dots may be '_' in the name, which then has no such word. */
 bool sfti_layout_matches(sft_span pattern, sft_span name, bool flat, sfti_layout_match *out);
+/* What adapters call piece k of a rule: without ".weight", where the original tensor has none. */
+sft_span sfti_layout_layer(const sfti_layout_rule *rule, unsigned k);
 /* The name of another pattern with these numbers and rest; its length, 0 if it is too long. */
 size_t sfti_layout_make(sft_span pattern, const sfti_layout_match *match, char *out, size_t cap);
 

@@ -2,6 +2,7 @@
 #include "layout/layout.h"
 
 #include "os/io.h"
+#include "text/text.h"
 
 #include <string.h>
 
@@ -39,6 +40,13 @@ bool sfti_layout_matches(sft_span pattern, sft_span name, bool flat, sfti_layout
     out->rest = (sft_span){ name.data + at, name.len - at };
     if (at == name.len) return true;
     return !flat && is_leaf(out->rest);
+}
+
+sft_span sfti_layout_layer(const sfti_layout_rule *rule, unsigned k) {
+    sft_span piece = rule->pieces[k];
+    if (sfti_ends(piece, ".weight") && !sfti_ends(rule->original, ".weight"))
+        piece.len -= strlen(".weight");
+    return piece;
 }
 
 size_t sfti_layout_make(sft_span pattern, const sfti_layout_match *match, char *out, size_t cap) {

@@ -197,6 +197,54 @@ def divided(method):
         return "divided: %s: %s" % (method, bad) if bad else None
 
 
+# A model's tensor, whether it is the transpose of the layer, and names of that.
+PROJECTIONS = (
+    ("conditioner.embedders.1.model.text_projection", True,
+     ("lora_te2_text_projection", "text_encoder_2.text_projection",
+      "text_encoders.clip_g.transformer.text_projection")),
+    ("cond_stage_model.model.text_projection", True,
+     ("lora_te_text_projection", "text_encoder.text_projection")),
+    ("text_encoders.clip_g.transformer.text_projection.weight", False,
+     ("lora_te2_text_projection", "text_encoders.clip_g.transformer.text_projection")),
+)
+
+
+def projections(method):
+    """OpenCLIP's text_projection, of which single files have the transpose."""
+    for tensor, transposed, names in PROJECTIONS:
+        for name in names:
+            for rows, cols in ((WIDTH, WIDTH), (MLP, WIDTH), (WIDTH, MLP)):
+                bad = projection(method, tensor, transposed, name, rows, cols)
+                if bad:
+                    return "%s: %s on %s, %d x %d: %s" % (method, name, tensor, rows, cols, bad)
+    return None
+
+
+def projection(method, tensor, transposed, name, rows, cols):
+    rng = np.random.default_rng(rows + 2 * cols)
+    one = Module(rng, name, rows, cols, method)
+    w = rng.standard_normal((rows, cols)).astype("f4").astype("f8")
+
+    def stored(matrix):
+        return np.ascontiguousarray(matrix.T if transposed else matrix)
+    with tempfile.TemporaryDirectory() as folder:
+        write_plain(os.path.join(folder, "in.safetensors"), one.tensors)
+        write_plain(os.path.join(folder, "model.safetensors"), {
+            tensor: ("F32", list(stored(w).shape), stored(w).astype("<f4").tobytes())})
+        for m in (1.0, -0.5):
+            bad = off(folder, "model.safetensors", "in.safetensors", m, {tensor: stored(one(w, m))})
+            if bad:
+                return "merged: %s" % bad
+        if method == "lora" or one.scale == 0: # nothing to simplify
+            return None
+        done = run(folder, "simplify", "in.safetensors", "--model", "model.safetensors", "-o",
+                   "plain.safetensors", "--rank", str(MLP))
+        bad = done.stderr if done.returncode else off(folder, "model.safetensors",
+                                                      "plain.safetensors", 1.0,
+                                                      {tensor: stored(one(w, 1.0))})
+        return "simplified: %s" % bad if bad else None
+
+
 def on_inputs():
     """Any on_input but 0 means columns, to merge and to convert, as in Python."""
     for value in (0, 0.5, 1, -1):
@@ -217,6 +265,7 @@ def on_inputs():
 def main():
     cases = int(sys.argv[1]) if len(sys.argv) > 1 else 108
     done = [pieces(seed) for seed in range(cases)] + [divided(method) for method in METHODS]
+    done += [projections(method) for method in METHODS]
     done.append(on_inputs())
     problems = [bad for bad in done if bad]
     print("\n".join(problems))

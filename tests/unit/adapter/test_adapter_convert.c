@@ -99,6 +99,26 @@ static void renames(void **unused) {
           "lora_unet_joint_blocks_0_context_block_adaLN_modulation_1.lora_up.weight F32 4,1 1;"
           "lora_unet_joint_blocks_0_context_block_adaLN_modulation_1" DOWN2, NULL, SFT_CAST_DTYPE,
           "the same in both layouts" },
+        { "a projection to kohya", "sdxl", KOHYA, "text_encoder_2.text_projection" B2
+          "text_encoder_2.text_projection" A2, NULL, SFT_OK,
+          "lora_te2_text_projection.lora_down.weight F32 1,2 10 20; "
+          "lora_te2_text_projection.lora_up.weight F32 2,1 1 2" },
+        { "a projection to ComfyUI", "sdxl", COMFY, "lora_te2_text_projection" UP2
+          "lora_te2_text_projection" DOWN2, NULL, SFT_OK,
+          "text_encoders.clip_g.transformer.text_projection.lora_A.weight F32 1,2 10 20; "
+          "text_encoders.clip_g.transformer.text_projection.lora_B.weight F32 2,1 1 2" },
+        { "a projection to diffusers", "sdxl", DIFFUSERS, "lora_te2_text_projection" UP2
+          "lora_te2_text_projection" DOWN2, NULL, SFT_OK,
+          "text_encoder_2.text_projection.lora_A.weight F32 1,2 10 20; "
+          "text_encoder_2.text_projection.lora_B.weight F32 2,1 1 2" },
+        { "positions", "sdxl", DIFFUSERS, "lora_te2_positional_embedding" UP2
+          "lora_te2_positional_embedding" DOWN2, NULL, SFT_OK,
+          "text_encoder_2.text_model.embeddings.position_embedding.lora_A.weight F32 1,2 10 20; "
+          "text_encoder_2.text_model.embeddings.position_embedding.lora_B.weight F32 2,1 1 2" },
+        { "a norm, as a layer", "flux.1", COMFY, ATTN ".norm_q.diff F32 2 1 2", NULL, SFT_OK,
+          "diffusion_model.double_blocks.0.img_attn.norm.query_norm.scale.diff F32 2 1 2" },
+        { "and as its tensor", "flux.1", COMFY, ATTN ".norm_q.weight.diff F32 2 1 2", NULL, SFT_OK,
+          "diffusion_model.double_blocks.0.img_attn.norm.query_norm.scale.diff F32 2 1 2" },
         { "LoHa for PEFT", "flux.1", PEFT,
           "lora_unet_img_in.hada_w1_a F32 2,1 1;lora_unet_img_in.hada_w1_b F32 1,2 1;"
           "lora_unet_img_in.hada_w2_a F32 2,1 1;lora_unet_img_in.hada_w2_b F32 1,2 1", NULL,

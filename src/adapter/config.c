@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define ALPHA 8 /* of PEFT's LoRA, LoHa and LoKr where a configuration has none; their r, too */
+
 static sfti_lora_config *config_for(sfti_lora *lora, sft_span prefix) {
     for (size_t i = 0; i < lora->config_count; i++)
         if (sft_span_equal(lora->configs[i].prefix, prefix)) return &lora->configs[i];
@@ -116,10 +118,12 @@ static sft_code take_member(sfti_lora *lora, sfti_lora_config *config, sft_span 
     sft_code code = SFT_OK;
     bool alpha = sfti_is(key, "lora_alpha") || (sfti_is(key, "alpha") && !config->has_alpha);
     bool text = json->type == SFTI_JSON_STRING;
+    if (alpha && json->type == SFTI_JSON_NULL) config->no_alpha = true;
     sft_span said = sfti_json_string(json, &lora->arena);
     if (!said.data) return sfti_fail_memory(err, json->text.len);
     if (is_unlike(key, json, said)) config->unlike = key;
     if (sfti_is(key, "peft_type") && text) config->type = peft_type_of(said);
+    if (sfti_is(key, "r")) config->has_rank = true;
     if (sfti_is(key, "r")) config->rank = json->type == SFTI_JSON_UINT ? json->value : 0;
     if (alpha && json->type != SFTI_JSON_NULL) {
         code = config_number(json, key, &config->alpha, err);
@@ -186,6 +190,10 @@ sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < lora->config_count; i++)
         code = index_patterns(lora, &lora->configs[i], err);
+    for (size_t i = 0; i < lora->config_count; i++) {
+        sfti_lora_config *config = &lora->configs[i];
+        if (config->type == SFTI_TYPE_LOKR && !config->has_rank) config->rank = ALPHA;
+    }
     if (code || json.type != SFTI_JSON_ERROR) return code;
     return sfti_fail(err, json.code, "expected %s at byte %zu of the adapter's configuration "
                                      "(adapter_config.json or metadata), found other text",
@@ -225,6 +233,9 @@ bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, dou
         uint32_t at = sfti_names_find(&config->names, (sft_span){ whole, name.len + 1 });
         if (at < first) first = at;
     }
-    *out = first == SFTI_NO_NAME ? config->alpha : config->patterns[first].alpha;
-    return config->has_alpha || first != SFTI_NO_NAME;
+    bool usual = !config->has_alpha && !config->no_alpha
+              && (config->type == SFTI_TYPE_LORA || config->type == SFTI_TYPE_LOHA
+                  || config->type == SFTI_TYPE_LOKR);
+    *out = first != SFTI_NO_NAME ? config->patterns[first].alpha : usual ? ALPHA : config->alpha;
+    return config->has_alpha || usual || first != SFTI_NO_NAME;
 }

@@ -29,6 +29,7 @@ typedef struct sfti_lora_config {
     double alpha;
     sfti_lora_pattern *patterns;
     size_t pattern_count, pattern_capacity;
+    size_t dotted; /* patterns with a dot, which stands for any character */
     sfti_names names; /* of the patterns */
 } sfti_lora_config;
 

@@ -84,7 +84,10 @@ static sft_code index_patterns(sfti_lora *lora, sfti_lora_config *config, sft_er
     if (!sfti_names_draw(&config->names, config->pattern_count, pattern_name, config,
                          &lora->arena))
         return sfti_fail_memory(err, config->pattern_count * sizeof *config->names.slots);
+    config->dotted = 0;
     for (uint32_t i = 0; i < config->pattern_count; i++) {
+        config->dotted += memchr(config->patterns[i].name.data, '.',
+                                 config->patterns[i].name.len) != NULL;
         uint32_t at = sfti_names_add(&config->names, config->patterns[i].name, i);
         config->patterns[at].alpha = config->patterns[i].alpha;
     }
@@ -213,6 +216,22 @@ const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span modu
     return all;
 }
 
+/* Whether a module's name without what PEFT puts before it is matched by a pattern, or its end from
+ * a dot on. A dot of the pattern is any character. */
+static bool is_matched(sft_span name, sft_span pattern) {
+    size_t at = name.len;
+    bool whole = pattern.len > 0 && pattern.data[0] == '^';
+    if (whole) pattern = sfti_from(pattern, 1);
+    for (size_t i = pattern.len; i-- > 0; ) {
+        if (at == 0) return false;
+        at--;
+        if (pattern.data[i] == '.')
+            while (at > 0 && ((unsigned char)name.data[at] & 0xc0) == 0x80) at--;
+        else if (name.data[at] != pattern.data[i]) return false;
+    }
+    return at == 0 || (!whole && name.data[at - 1] == '.');
+}
+
 bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, double *out) {
     static const char base[] = "base_model.model.";
     char whole[SFTI_LORA_NAME];
@@ -232,6 +251,14 @@ bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, dou
         memcpy(whole + 1, name.data, name.len);
         uint32_t at = sfti_names_find(&config->names, (sft_span){ whole, name.len + 1 });
         if (at < first) first = at;
+    }
+    uint32_t last = first == SFTI_NO_NAME ? (uint32_t)config->pattern_count : first;
+    for (uint32_t i = 0; config->dotted > 0 && i < last; i++) {
+        if (!memchr(config->patterns[i].name.data, '.', config->patterns[i].name.len)
+            || !is_matched(name, config->patterns[i].name))
+            continue;
+        first = sfti_names_find(&config->names, config->patterns[i].name);
+        last = 0;
     }
     bool usual = !config->has_alpha && !config->no_alpha
               && (config->type == SFTI_TYPE_LORA || config->type == SFTI_TYPE_LOHA

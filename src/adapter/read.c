@@ -265,6 +265,14 @@ static sft_code size_lokr(const sfti_lora *lora, sfti_lora_module *m, sft_error 
     if (code) return code;
     for (int i = 1; i < SFTI_SLOT_ALPHA && !of.tensor; i++)
         of.tensor = sfti_lora_tensor(lora, m, (sfti_adapter_slot)i);
+    const sft_tensor *second = sfti_lora_tensor(lora, m, SFTI_SLOT_KRON_2);
+    const sfti_lora_config *config = sfti_lora_config_of(lora, m->name);
+    bool peft = sfti_begins(m->name, "base_model.")
+             || (config && config->type == SFTI_TYPE_LOKR);
+    if (peft && second && second->rank == 3 && (rows[0] > 1 || cols[0] > 1))
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, second->offset, second->name,
+                                "expected LoKr of linear layers and 2-D convolutions, found a "
+                                "whole w2 of a 1-D one, whose product PEFT forms in another order");
     if (kernels[0] > 1) return agree(&of, "elements of a kernel in w1", kernels[0], 1, err);
     code = wide(&of, rows[0], rows[1], &m->out, err);
     if (!code) code = wide(&of, cols[0], cols[1], &flat, err);
@@ -363,6 +371,8 @@ static sft_code scale_module(const sfti_lora *lora, sfti_lora_module *m, sft_err
 }
 
 /* ── All ── */
+
+#define PATTERNS_MOST (1u << 28) /* that are compared with names of modules */
 
 sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m,
                          const sft_tensor *tensor, sft_error *err) {
@@ -468,6 +478,11 @@ sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft
     }
     if (!code) code = group_tensors(out, err);
     if (!code) code = drop_empty(out, err);
+    for (size_t i = 0; !code && i < out->config_count; i++)
+        if (out->configs[i].dotted > 0 && out->count > PATTERNS_MOST / out->configs[i].dotted)
+            code = sfti_fail(err, SFT_CAST_DTYPE,
+                             "expected at most %u names with dots in \"alpha_pattern\" times "
+                             "modules, found more", PATTERNS_MOST);
     for (size_t i = 0; !code && i < out->count; i++) {
         code = check_floats(out, &out->modules[i], err);
         if (!code) code = check_magnitude(out, &out->modules[i], err);

@@ -107,6 +107,11 @@ static void takes_methods(void **unused) {
           SFT_CAST_DTYPE, "found oft without" },
         { "rotations that are not numbers", TALL, "c.oft_R.weight F32 1,1 nan", NULL,
           SFT_CAST_VALUE, "found NaN at element 0" },
+        { "PEFT's LoKr of a 1-D convolution", "c.weight F32 4,2,1",
+          "base_model.model.c.lokr_w1 F32 2,1 1;base_model.model.c.lokr_w2 F32 2,2,1 1", NULL,
+          SFT_CAST_DTYPE, "whole w2 of a 1-D one" },
+        { "LyCORIS's", "c.weight F32 4,2,1", "c.lokr_w1 F32 2,1 1;c.lokr_w2 F32 2,2,1 1", NULL,
+          SFT_OK, "c.weight F32 4,2,1 1 1 1 1 1 1 1 1" },
         { "LoHa", TALL, LOHA("1") "c.hada_w2_a F32 4,1 2;c.hada_w2_b F32 1,2 1", NULL, SFT_OK,
           "c.weight F32 4,2 3 6 5 8 7 10 9 12" },
         { "LoHa of two ranks", TALL, "c.hada_w1_a F32 4,2;c.hada_w1_b F32 1,2;"
@@ -349,6 +354,15 @@ static void takes_configurations(void **unused) {
         { "a whole name", ZEROS, "base_model.model." A "base_model.model." B,
           "{\"alpha_pattern\":{\"^c\":2,\"c\":3}}", SFT_OK,
           "c.weight F32 2,2 20 40 40 80" },
+        { "a dot for any character", "layers.sq.weight F32 2,2", "layers.sq.lora_A.weight F32 1,2 "
+          "10 20;layers.sq.lora_B.weight F32 2,1 1 2", "{\"alpha_pattern\":{\"q.\":5,\"^s.\":4,"
+          "\"s.\":2,\"sq\":3}}", SFT_OK, "layers.sq.weight F32 2,2 20 40 40 80" },
+        { "for one within a name", "a1xq.weight F32 2,2", "a1xq.lora_A.weight F32 1,2 10 20;"
+          "a1xq.lora_B.weight F32 2,1 1 2", "{\"alpha_pattern\":{\"1.q\":3,\"^a1.q\":2}}", SFT_OK,
+          "a1xq.weight F32 2,2 20 40 40 80" },
+        { "for one beyond ASCII", "\xc3\xa9q.weight F32 2,2", "\xc3\xa9q.lora_A.weight F32 1,2 10 "
+          "20;\xc3\xa9q.lora_B.weight F32 2,1 1 2", "{\"alpha_pattern\":{\"..q\":3,\".q\":2}}",
+          SFT_OK, "\xc3\xa9q.weight F32 2,2 20 40 40 80" },
         { "another name", ZEROS, A B, "{\"lora_alpha\":5,\"alpha_pattern\":{\"d\":2,\"^d\":3}}",
           SFT_OK,
           "c.weight F32 2,2 50 100 100 200" },

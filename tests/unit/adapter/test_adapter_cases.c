@@ -424,9 +424,23 @@ static void takes_configurations(void **unused) {
         { "turned", "c.weight F32 3,2", "c.lora_A.weight F32 1,3 1 2 3;c.lora_B.weight F32 2,1 1 2",
           "{\"fan_in_fan_out\":true}", SFT_OK,
           "c.weight F32 3,2 1 2 2 4 3 6" },
-        { "square, and turned", ZEROS, "c.lora_A.weight F32 1,2 10 30;" B,
+        { "square, and turned", "c_fc.weight F32 2,2", "c_fc.lora_A.weight F32 1,2 10 30;"
+          "c_fc.lora_B.weight F32 2,1 1 2", "{\"fan_in_fan_out\":true}", SFT_OK,
+          "c_fc.weight F32 2,2 10 20 30 60" },
+        { "square, and not known", ZEROS, "c.lora_A.weight F32 1,2 10 30;" B,
+          "{\"fan_in_fan_out\":true}", SFT_CAST_DTYPE, "found c.weight of 2 x 2" },
+        { "square (IA)^3, and not known", ZEROS, "c.ia3_l F32 2,1 1", "{\"fan_in_fan_out\":true}",
+          SFT_CAST_DTYPE, "found c.weight of 2 x 2" },
+        { "square as another that is turned", "a.c.weight F32 2,2;b.c.weight F32 3,2",
+          "a.c.lora_A.weight F32 1,2 10 30;a.c.lora_B.weight F32 2,1 1 2;"
+          "b.c.lora_A.weight F32 1,3 1 2 3;b.c.lora_B.weight F32 2,1 1 2",
           "{\"fan_in_fan_out\":true}", SFT_OK,
-          "c.weight F32 2,2 10 20 30 60" },
+          "a.c.weight F32 2,2 10 20 30 60; b.c.weight F32 3,2 1 2 2 4 3 6" },
+        { "square as another that is not", "a.c_fc.weight F32 2,2;b.c_fc.weight F32 3,2",
+          "a.c_fc.lora_A.weight F32 1,2 10 30;a.c_fc.lora_B.weight F32 2,1 1 2;"
+          "b.c_fc.lora_A.weight F32 1,2 1 2;b.c_fc.lora_B.weight F32 3,1 1 2 3",
+          "{\"fan_in_fan_out\":true}", SFT_OK,
+          "a.c_fc.weight F32 2,2 10 30 20 60; b.c_fc.weight F32 3,2 1 2 2 4 3 6" },
         { "turned, and another layer", "c.weight F32 3,2", "c.lora_A.weight F32 1,4 1;"
           "c.lora_B.weight F32 2,1 1", "{\"fan_in_fan_out\":true}", SFT_SIZE_MISMATCH,
           "an adapter of another model?" },

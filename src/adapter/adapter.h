@@ -21,6 +21,7 @@ typedef struct sfti_lora_pattern {
 typedef struct sfti_lora_config {
     sft_span prefix; /* modules that begin so, with a dot behind it; empty: all */
     bool has_alpha, rslora, fan_in_fan_out, dora, ranks; /* ranks: there is a "rank_pattern" */
+    bool no_alpha, has_rank; /* alpha is null; there is an "r" */
     uint64_t rank; /* 0: not told */
     sfti_adapter_type type; /* SFTI_ADAPTER_TYPES: not told */
     sft_span unlike;    /* the member that makes it a method whose tensors look like another's */
@@ -29,6 +30,7 @@ typedef struct sfti_lora_config {
     double alpha;
     sfti_lora_pattern *patterns;
     size_t pattern_count, pattern_capacity;
+    size_t dotted; /* patterns with a dot, which stands for any character */
     sfti_names names; /* of the patterns */
 } sfti_lora_config;
 
@@ -85,7 +87,8 @@ sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *module, d
 sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component, sft_error *err);
 /* The configuration of a module, or NULL. */
 const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span module);
-/* Alpha of a module by its configuration; false if that does not tell it. */
+/* Alpha of a module by its configuration, which is PEFT's default if it tells the method and no
+ * alpha; false if it tells neither. */
 bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, double *out);
 
 /* ── Files (open.c) ── */

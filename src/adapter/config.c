@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define ALPHA 8 /* of PEFT's LoRA, LoHa and LoKr where a configuration has none; their r, too */
+
 static sfti_lora_config *config_for(sfti_lora *lora, sft_span prefix) {
     for (size_t i = 0; i < lora->config_count; i++)
         if (sft_span_equal(lora->configs[i].prefix, prefix)) return &lora->configs[i];
@@ -82,7 +84,10 @@ static sft_code index_patterns(sfti_lora *lora, sfti_lora_config *config, sft_er
     if (!sfti_names_draw(&config->names, config->pattern_count, pattern_name, config,
                          &lora->arena))
         return sfti_fail_memory(err, config->pattern_count * sizeof *config->names.slots);
+    config->dotted = 0;
     for (uint32_t i = 0; i < config->pattern_count; i++) {
+        config->dotted += memchr(config->patterns[i].name.data, '.',
+                                 config->patterns[i].name.len) != NULL;
         uint32_t at = sfti_names_add(&config->names, config->patterns[i].name, i);
         config->patterns[at].alpha = config->patterns[i].alpha;
     }
@@ -116,10 +121,12 @@ static sft_code take_member(sfti_lora *lora, sfti_lora_config *config, sft_span 
     sft_code code = SFT_OK;
     bool alpha = sfti_is(key, "lora_alpha") || (sfti_is(key, "alpha") && !config->has_alpha);
     bool text = json->type == SFTI_JSON_STRING;
+    if (alpha && json->type == SFTI_JSON_NULL) config->no_alpha = true;
     sft_span said = sfti_json_string(json, &lora->arena);
     if (!said.data) return sfti_fail_memory(err, json->text.len);
     if (is_unlike(key, json, said)) config->unlike = key;
     if (sfti_is(key, "peft_type") && text) config->type = peft_type_of(said);
+    if (sfti_is(key, "r")) config->has_rank = true;
     if (sfti_is(key, "r")) config->rank = json->type == SFTI_JSON_UINT ? json->value : 0;
     if (alpha && json->type != SFTI_JSON_NULL) {
         code = config_number(json, key, &config->alpha, err);
@@ -186,6 +193,10 @@ sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < lora->config_count; i++)
         code = index_patterns(lora, &lora->configs[i], err);
+    for (size_t i = 0; i < lora->config_count; i++) {
+        sfti_lora_config *config = &lora->configs[i];
+        if (config->type == SFTI_TYPE_LOKR && !config->has_rank) config->rank = ALPHA;
+    }
     if (code || json.type != SFTI_JSON_ERROR) return code;
     return sfti_fail(err, json.code, "expected %s at byte %zu of the adapter's configuration "
                                      "(adapter_config.json or metadata), found other text",
@@ -203,6 +214,22 @@ const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span modu
             return config;
     }
     return all;
+}
+
+/* Whether a module's name without what PEFT puts before it is matched by a pattern, or its end from
+ * a dot on. A dot of the pattern is any character. */
+static bool is_matched(sft_span name, sft_span pattern) {
+    size_t at = name.len;
+    bool whole = pattern.len > 0 && pattern.data[0] == '^';
+    if (whole) pattern = sfti_from(pattern, 1);
+    for (size_t i = pattern.len; i-- > 0; ) {
+        if (at == 0) return false;
+        at--;
+        if (pattern.data[i] == '.')
+            while (at > 0 && ((unsigned char)name.data[at] & 0xc0) == 0x80) at--;
+        else if (name.data[at] != pattern.data[i]) return false;
+    }
+    return at == 0 || (!whole && name.data[at - 1] == '.');
 }
 
 bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, double *out) {
@@ -225,6 +252,17 @@ bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, dou
         uint32_t at = sfti_names_find(&config->names, (sft_span){ whole, name.len + 1 });
         if (at < first) first = at;
     }
-    *out = first == SFTI_NO_NAME ? config->alpha : config->patterns[first].alpha;
-    return config->has_alpha || first != SFTI_NO_NAME;
+    uint32_t last = first == SFTI_NO_NAME ? (uint32_t)config->pattern_count : first;
+    for (uint32_t i = 0; config->dotted > 0 && i < last; i++) {
+        if (!memchr(config->patterns[i].name.data, '.', config->patterns[i].name.len)
+            || !is_matched(name, config->patterns[i].name))
+            continue;
+        first = sfti_names_find(&config->names, config->patterns[i].name);
+        last = 0;
+    }
+    bool usual = !config->has_alpha && !config->no_alpha
+              && (config->type == SFTI_TYPE_LORA || config->type == SFTI_TYPE_LOHA
+                  || config->type == SFTI_TYPE_LOKR);
+    *out = first != SFTI_NO_NAME ? config->patterns[first].alpha : usual ? ALPHA : config->alpha;
+    return config->has_alpha || usual || first != SFTI_NO_NAME;
 }

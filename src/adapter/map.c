@@ -133,13 +133,15 @@ static const sft_tensor *matrix_called(const sft_set *model, sft_span begin, con
     return weight && weight->rank == 2 ? weight : NULL;
 }
 
+#define CONV1D "c_attn c_proj c_fc q_attn" /* GPT-2's layers with a row for each input */
+
 sfti_stored sfti_lora_stored(const sft_set *model, const sft_tensor *tensor) {
     static const char *const inputs[] = { ".attn.c_attn.weight", ".mlp.c_fc.weight" };
     if (tensor->rank != 2 || !sfti_ends(tensor->name, ".weight")) return SFTI_STORED_PLAIN;
     sft_span layer = sfti_lora_layer(tensor->name), above = sfti_lora_layer(layer);
     sft_span block = sfti_lora_layer(above), last = sfti_from(layer, above.len + (above.len > 0));
     uint64_t rows = tensor->shape[0], cols = tensor->shape[1];
-    if (sfti_number_among("c_attn c_proj c_fc q_attn", last) < 0) return SFTI_STORED_PLAIN;
+    if (sfti_number_among(CONV1D, last) < 0) return SFTI_STORED_PLAIN;
     if (rows != cols) { /* a bias has one for each output */
         const sft_tensor *bias = sfti_set_sibling(model, layer, ".bias");
         return bias && bias->rank == 1 && bias->shape[0] == cols ? SFTI_STORED_TURNED
@@ -155,14 +157,115 @@ sfti_stored sfti_lora_stored(const sft_set *model, const sft_tensor *tensor) {
     return SFTI_STORED_UNKNOWN;
 }
 
-static bool is_turned(const map_names *names, const sfti_lora_module *m, uint32_t tensor) {
+static bool is_told_turned(const map_names *names, const sfti_lora_module *m) {
     const sfti_lora_config *config = sfti_lora_config_of(names->lora, m->name);
+    return config && config->fan_in_fan_out;
+}
+
+static bool is_turned(const map_names *names, const sfti_lora_module *m, uint32_t tensor) {
     const sft_tensor *up = sfti_lora_tensor(names->lora, m, SFTI_SLOT_UP);
     bool peft = m->slot[SFTI_SLOT_IA3_FACTOR] != 0
              || (up && sfti_begins(sfti_from(up->name, m->name.len), ".lora_B"));
-    return (config && config->fan_in_fan_out)
+    return is_told_turned(names, m)
         || (peft && sfti_lora_stored(names->model, sft_set_tensor_at(names->model, tensor))
                         == SFTI_STORED_TURNED);
+}
+
+/* How a layer is stored that a configuration with fan_in_fan_out is about, by its sizes alone. PEFT
+ * ignores the flag for layers that have a row for each output, but saves it for all. */
+static sfti_stored stored_by_size(const map_names *names, const sfti_lora_module *m,
+                                  const sfti_lora_target *target) {
+    const sft_tensor *tensor = sft_set_tensor_at(names->model, target->tensor);
+    const sft_tensor *up = sfti_lora_tensor(names->lora, m, SFTI_SLOT_UP);
+    const sft_tensor *factor = sfti_lora_tensor(names->lora, m, SFTI_SLOT_IA3_FACTOR);
+    uint64_t rows = 0, cols = 0, out = m->out, in = m->in;
+    (void)sfti_lora_shape(tensor, &rows, &cols);
+    if (tensor->rank != 2 || target->rows != rows || target->from != 0) return SFTI_STORED_PLAIN;
+    if (m->type == SFTI_TYPE_IA3 && factor && factor->rank == 2) {
+        bool inner = factor->shape[0] == 1;
+        uint64_t count = inner ? factor->shape[1] : factor->shape[0];
+        out = inner ? (count == rows ? cols : rows) : count;
+        in = inner ? count : (count == rows ? cols : rows);
+    } else if (m->type != SFTI_TYPE_LORA || sfti_ends(up->name, ".lora_embedding_A")) {
+        return SFTI_STORED_PLAIN;
+    }
+    if (rows == cols && out == rows && in == cols) return SFTI_STORED_UNKNOWN;
+    return out == cols && in == rows ? SFTI_STORED_TURNED : SFTI_STORED_PLAIN;
+}
+
+static sft_span last_part(const map_names *names, const sfti_lora_target *target) {
+    sft_span layer = sfti_lora_layer(sft_set_tensor_at(names->model, target->tensor)->name);
+    sft_span above = sfti_lora_layer(layer);
+    return sfti_from(layer, above.len + (above.len > 0));
+}
+
+typedef struct stored_parts {
+    sft_span *parts; /* last parts of names, each once */
+    bool (*seen)[2]; /* plain, turned */
+    uint32_t count;
+    sfti_names names;
+} stored_parts;
+
+static sft_span stored_part(const void *ctx, uint32_t entry) {
+    return ((const stored_parts *)ctx)->parts[entry];
+}
+
+static sft_code settle_square(map_names *names, const stored_parts *all, sfti_lora_target *target,
+                              sft_error *err) {
+    const sfti_lora_module *m = &names->lora->modules[target->module];
+    const sft_tensor *tensor = sft_set_tensor_at(names->model, target->tensor);
+    sft_span part = last_part(names, target);
+    sfti_stored stored = sfti_lora_stored(names->model, tensor);
+    uint32_t at = sfti_names_find(&all->names, part);
+    bool plain = stored == SFTI_STORED_PLAIN && sfti_number_among(CONV1D, part) >= 0;
+    bool turned = stored == SFTI_STORED_TURNED;
+    if (!plain && !turned && at != SFTI_NO_NAME) plain = all->seen[at][0], turned = all->seen[at][1];
+    if (!plain && !turned) turned = sfti_number_among(CONV1D, part) >= 0;
+    target->turned = turned;
+    if (plain != turned) return SFT_OK;
+    const sft_tensor *first = first_tensor(names->lora, m);
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, first->offset, first->name,
+                            "expected a layer whose sizes or name tell whether \"fan_in_fan_out\" "
+                            "of the configuration is meant for it, found %.*s of %llu x %llu: PEFT "
+                            "ignores it for nn.Linear, and which of the two this was is not known",
+                            SFTI_CLIP(tensor->name, 120), (unsigned long long)tensor->shape[0],
+                            (unsigned long long)tensor->shape[1]);
+}
+
+/* Square layers, by what others of the same last part are. */
+static sft_code settle_turned(map_names *names, sft_error *err) {
+    sfti_lora_map *map = names->map;
+    sfti_arena *arena = &names->lora->arena;
+    stored_parts all = { .count = 0 };
+    bool any = false;
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !any && i < names->lora->config_count; i++)
+        any = names->lora->configs[i].fan_in_fan_out;
+    if (!any || map->count == 0) return SFT_OK;
+    all.parts = sfti_arena_array(arena, map->count, sizeof *all.parts);
+    all.seen = sfti_arena_array(arena, map->count, sizeof *all.seen);
+    if (!all.parts || !all.seen
+        || !sfti_names_draw(&all.names, map->count, stored_part, &all, arena))
+        return sfti_fail_memory(err, map->count * sizeof *all.parts);
+    for (size_t i = 0; i < map->count; i++) {
+        const sfti_lora_module *m = &names->lora->modules[map->targets[i].module];
+        sfti_stored stored = stored_by_size(names, m, &map->targets[i]);
+        if (!is_told_turned(names, m) || stored == SFTI_STORED_UNKNOWN) continue;
+        all.parts[all.count] = last_part(names, &map->targets[i]);
+        all.seen[all.count][0] = all.seen[all.count][1] = false;
+        uint32_t at = sfti_names_add(&all.names, all.parts[all.count], all.count);
+        if (at == all.count) all.count++;
+        all.seen[at][stored == SFTI_STORED_TURNED] = true;
+    }
+    for (size_t i = 0; !code && i < map->count; i++) {
+        sfti_lora_target *target = &map->targets[i];
+        const sfti_lora_module *m = &names->lora->modules[target->module];
+        if (!is_told_turned(names, m)) continue;
+        sfti_stored stored = stored_by_size(names, m, target);
+        if (stored == SFTI_STORED_UNKNOWN) code = settle_square(names, &all, target, err);
+        else target->turned = stored == SFTI_STORED_TURNED;
+    }
+    return code;
 }
 
 /* codes: the tensor is in a layer that the module changes, and is not its weights. */
@@ -380,6 +483,7 @@ sft_code sfti_lora_map_model(sfti_lora *lora, const sft_set *model, sfti_lora_ma
         for (size_t k = 0; !code && k < ways.count; k++)
             code = look_up(&names, &ways.ways[k], i, true, err);
     }
+    if (!code) code = settle_turned(&names, err);
     for (size_t i = 0; !code && i < lora->count; i++) {
         code = settle_module(&names, &lora->modules[i], index, err);
         out->matched += lora->modules[i].targets != 0;

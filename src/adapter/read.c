@@ -265,6 +265,14 @@ static sft_code size_lokr(const sfti_lora *lora, sfti_lora_module *m, sft_error 
     if (code) return code;
     for (int i = 1; i < SFTI_SLOT_ALPHA && !of.tensor; i++)
         of.tensor = sfti_lora_tensor(lora, m, (sfti_adapter_slot)i);
+    const sft_tensor *second = sfti_lora_tensor(lora, m, SFTI_SLOT_KRON_2);
+    const sfti_lora_config *config = sfti_lora_config_of(lora, m->name);
+    bool peft = sfti_begins(m->name, "base_model.")
+             || (config && config->type == SFTI_TYPE_LOKR);
+    if (peft && second && second->rank == 3 && (rows[0] > 1 || cols[0] > 1))
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, second->offset, second->name,
+                                "expected LoKr of linear layers and 2-D convolutions, found a "
+                                "whole w2 of a 1-D one, whose product PEFT forms in another order");
     if (kernels[0] > 1) return agree(&of, "elements of a kernel in w1", kernels[0], 1, err);
     code = wide(&of, rows[0], rows[1], &m->out, err);
     if (!code) code = wide(&of, cols[0], cols[1], &flat, err);
@@ -364,6 +372,8 @@ static sft_code scale_module(const sfti_lora *lora, sfti_lora_module *m, sft_err
 
 /* ── All ── */
 
+#define PATTERNS_MOST (1u << 28) /* that are compared with names of modules */
+
 sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m,
                          const sft_tensor *tensor, sft_error *err) {
     const sfti_lora_config *config = sfti_lora_config_of(lora, m->name);
@@ -404,6 +414,33 @@ static sft_code size_module(const sfti_lora *lora, sfti_lora_module *m, sft_erro
     return size_rest(lora, m, err);
 }
 
+/* Integers are codes of floats, whose scale nothing here tells; an alpha may be one. */
+static sft_code check_floats(const sfti_lora *lora, const sfti_lora_module *m, sft_error *err) {
+    for (int i = 1; i < SFTI_SLOTS; i++) {
+        const sft_tensor *tensor = sfti_lora_tensor(lora, m, (sfti_adapter_slot)i);
+        bool number = i == SFTI_SLOT_ALPHA
+                   || (m->type == SFTI_TYPE_IA3 && i == SFTI_SLOT_IA3_ON_INPUT);
+        if (!tensor || number || sft_dtype_describe(tensor->dtype)->kind == SFT_KIND_FLOAT)
+            continue;
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                "expected floats, found %s: codes of an adapter that is quantised, "
+                                "whose scale is not known here",
+                                sft_dtype_describe(tensor->dtype)->name);
+    }
+    return SFT_OK;
+}
+
+/* No program has magnitudes beside a whole difference, (IA)^3 or a rotation. */
+static sft_code check_magnitude(const sfti_lora *lora, const sfti_lora_module *m, sft_error *err) {
+    const sft_tensor *tensor = sfti_lora_tensor(lora, m, SFTI_SLOT_MAGNITUDE);
+    bool takes = m->type == SFTI_TYPE_LORA || m->type == SFTI_TYPE_LOHA
+              || m->type == SFTI_TYPE_LOKR || m->type == SFTI_TYPE_GLORA;
+    if (!tensor || takes) return SFT_OK;
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                            "expected DoRA's magnitudes beside LoRA, LoHa or LoKr, found them "
+                            "beside %s", sfti_lora_method(lora, m));
+}
+
 /* Modules of an alpha or a magnitude alone are none: their tensors are not read. */
 static sft_code drop_empty(sfti_lora *lora, sft_error *err) {
     size_t left = 0;
@@ -441,8 +478,15 @@ sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft
     }
     if (!code) code = group_tensors(out, err);
     if (!code) code = drop_empty(out, err);
+    for (size_t i = 0; !code && i < out->config_count; i++)
+        if (out->configs[i].dotted > 0 && out->count > PATTERNS_MOST / out->configs[i].dotted)
+            code = sfti_fail(err, SFT_CAST_DTYPE,
+                             "expected at most %u names with dots in \"alpha_pattern\" times "
+                             "modules, found more", PATTERNS_MOST);
     for (size_t i = 0; !code && i < out->count; i++) {
-        code = size_module(out, &out->modules[i], err);
+        code = check_floats(out, &out->modules[i], err);
+        if (!code) code = check_magnitude(out, &out->modules[i], err);
+        if (!code) code = size_module(out, &out->modules[i], err);
         if (!code) code = scale_module(out, &out->modules[i], err);
     }
     return code;

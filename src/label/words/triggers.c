@@ -318,8 +318,8 @@ void sfti_info_words(sft_info *info) {
         clean_trigger(info, t);
     put_own_first(&info->triggers);
     sfti_trigger *declared = info->triggers.last;
-    if (sfti_info_metadata(info, "ss_tag_frequency", &text)
-        || sfti_info_metadata(info, "ss_datasets", &text))
+    if (!info->of_sources && (sfti_info_metadata(info, "ss_tag_frequency", &text)
+                              || sfti_info_metadata(info, "ss_datasets", &text)))
         infer_words(info);
     if (!info->triggers.first) return;
     sfti_trigger *inferred = declared ? declared->next : info->triggers.first;

@@ -207,6 +207,7 @@ typedef struct sfti_adapter {
     bool present;
     const char *type, *format; /* docs/json-info.md; NULL = unknown */
     bool dora, rslora;
+    bool root_in_alpha; /* rslora that LyCORIS wrote: alpha is times the root of the rank */
     sfti_bounds rank, alpha;
     bool alpha_sampled;
     double scale;              /* negative = null */

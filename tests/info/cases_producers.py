@@ -137,6 +137,25 @@ CASES = {
     "onetrainer-template.near": {"my_fox.safetensors": Model(sdxl_lora(), dict(
         TEMPLATE, **{"modelspec.sai_model_spec": "1.0.0", "modelspec.title": "Glow Fox"})),
         "my_fox.png": png(8, 6)},
+    "lycoris-rslora": Model(sdxl_lora(16, 64), {
+        "ss_network_module": "lycoris.kohya", "ss_network_dim": "16", "ss_network_alpha": "16",
+        "ss_network_args": J({"algo": "locon", "rs_lora": "True"})}),
+    "lycoris-rslora.near": Model(sdxl_lora(16, 64), {
+        "ss_network_module": "lycoris.kohya", "ss_network_dim": "16", "ss_network_alpha": "16",
+        "ss_network_args": J({"algo": "locon", "rs_lora": "False"})}),
+    "class-folder": Model(sdxl_lora(), {"ss_datasets": J([dict(FLUXGYM[0], subsets=[
+        {"img_count": 20, "num_repeats": 1, "image_dir": name, "class_tokens": name}
+        for name in ("img", "1girl", "style", "Dataset", "woman", "zkq woman")])])}),
+    "simpletuner-blank": {"pytorch_lora_weights.safetensors": Model(flux_diffusers()),
+                          "README.md": "---\nwidget:\n- text: 'unconditional (blank prompt)'\n"
+                                       "- text: 'a cat'\n---\n"},
+    "no-words": Model(sdxl_lora(), {
+        "modelspec.trigger_phrase": "No trigger word(s)", "ssmd_keywords": "-",
+        "trigger_words": "Not needed", "activation text": "optional", "keywords": "no trigger",
+        "modelspec.description": "No trigger word: works by itself. Trigger words: (none)",
+        "modelspec.usage_hint": "Trigger: TBD", "ss_training_comment": "trigger words: -"}),
+    "no-words.near": Model(sdxl_lora(), {
+        "modelspec.trigger_phrase": "no face", "ssmd_keywords": "optional-x"}),
     "default-size": Model(sdxl_lora(), {
         "modelspec.resolution": "1024x1024", "ss_network_module": "networks.lora",
         "ss_datasets": J(FLUXGYM)}),

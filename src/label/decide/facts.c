@@ -528,7 +528,7 @@ void sfti_info_resolve(sft_info *info) {
     if (info->declared_rank)
         find_range_conflict(info, "adapter.rank", &info->adapter.rank, info->declared_rank,
                             info->adapter.conv_rank);
-    if (info->declared_alpha)
+    if (info->declared_alpha && !info->adapter.root_in_alpha)
         find_range_conflict(info, "adapter.alpha", &info->adapter.alpha, info->declared_alpha, 0);
     if (info->links.first) sfti_info_civitai_links(info);
     if (info->civitai.first) {

@@ -291,10 +291,27 @@ void sfti_info_train_uint(sft_info *info, sfti_training_key key, uint64_t value)
 
 /* ── Records ── */
 
+/* "no trigger word(s)", "(none)", "-": that there are none. */
+static bool is_refusal(sft_span text) {
+    static const char *const told[] = {
+        "n/a", "n.a", "none", "none needed", "none required", "no", "no trigger", "no triggers",
+        "no trigger word", "no trigger words", "no trigger word(s", "no trigger needed",
+        "no trigger required", "no triggers needed", "no trigger word needed",
+        "no trigger words needed", "no trigger words required", "no trigger word required",
+        "no keyword", "no keywords", "not needed", "not required", "not necessary", "unnecessary",
+        "optional", "tbd", "tba", "\xE6\x97\xA0", "\xE6\xB2\xA1\xE6\x9C\x89",
+    };
+    static const char marks[] = "-.?!()[]_/* ";
+    while (text.len > 0 && *text.data && strchr(marks, *text.data)) text = sfti_from(text, 1);
+    while (text.len > 0 && text.data[text.len - 1] && strchr(marks, text.data[text.len - 1]))
+        text.len--;
+    return text.len == 0 || SFTI_ONE_OF(text, told, sfti_same_letters);
+}
+
 sfti_trigger *sfti_info_trigger_in(sft_info *info, sft_span text, sft_span source, int trust,
                                    int group, sft_span folder) {
     text = sfti_trim(text);
-    if (sfti_is_placeholder(text) || sfti_same_letters(text, "n/a")
+    if (sfti_is_placeholder(text) || is_refusal(text)
         || info->triggers.count >= COLLECT_TRIGGERS)
         return NULL;
     return SFTI_PUSH(info, &info->triggers, sfti_trigger, .text = text, .source = source,

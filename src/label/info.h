@@ -207,6 +207,7 @@ typedef struct sfti_adapter {
     bool present;
     const char *type, *format; /* docs/json-info.md; NULL = unknown */
     bool dora, rslora;
+    bool root_in_alpha; /* rslora that LyCORIS wrote: alpha is times the root of the rank */
     sfti_bounds rank, alpha;
     bool alpha_sampled;
     double scale;              /* negative = null */
@@ -251,6 +252,7 @@ struct sft_info {
     sfti_list components, conflicts, datasets, buckets, merge_sources, loaders;
     sfti_fact_value training[TRAIN_KEYS];
     bool has_training, has_merge, has_provenance, has_workflow, has_prompt_graph;
+    bool of_sources; /* a merge whose other metadata is of what was merged */
     sft_span merge_tool, merge_method, merge_recipe; /* recipe: JSON text */
     sfti_adapter adapter;
     sfti_fact *declared_rank, *declared_alpha; /* NUMBERs that header and files tell */
@@ -394,6 +396,7 @@ void sfti_adapter_scale(sft_info *info);
 void sfti_info_file_name(sft_info *info);
 void sfti_info_tensors(sft_info *info); /* kind, architecture, adapter, components, … */
 void sfti_info_header(sft_info *info);  /* __metadata__ */
+void sfti_copied_previews_last(sft_info *info); /* for they are a source's */
 void sfti_info_online(sft_info *info);  /* CivitAI's answer, before the sidecars */
 bool sfti_is_given_claim(const sft_info *info, const sfti_claim *claim);
 void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder); /* sidecars, README, … */

@@ -112,6 +112,7 @@ static void collect(sft_info *info, const char *path, const sft_info_folder *fol
         sfti_info_claim(info, claim->algo, claim->value, claim->source, claim->known);
     }
     sfti_info_file_name(info);
+    if (info->previews.count > 1) sfti_copied_previews_last(info);
     if (!info->code) sfti_info_resolve(info);
 }
 

@@ -14,7 +14,7 @@ static const char *const introductions[] = {
 
 static const char *const refusals[] = {
     "no ", "not ", "none", "n/a", "nothing", "needed", "required", "optional", "unnecessary",
-    "unknown", "in the ", "see ", "below", "above", "listed",
+    "unknown", "in the ", "use the ", "check the ", "see ", "below", "above", "listed",
 };
 
 static bool letter(char c) {
@@ -127,6 +127,16 @@ static sft_span used_to_trigger(sft_span rest) {
     return sfti_starts_with(rest, "to trigger") ? words : none;
 }
 
+/* "No trigger word: works by itself", "without any trigger word" */
+static bool follows_denial(sft_span text, size_t at) {
+    static const char *const before[] = { "no", "any", "without" };
+    while (at > 0 && strchr(" \t*_", text.data[at - 1]) && text.data[at - 1]) at--;
+    size_t begin = at;
+    while (begin > 0 && at - begin < 8 && letter(text.data[begin - 1])) begin--;
+    sft_span word = { text.data + begin, at - begin };
+    return SFTI_ONE_OF(word, before, sfti_same_letters);
+}
+
 bool sfti_next_introduced(sft_span text, size_t *at, sft_span *words) {
     for (size_t i = *at; i + 4 < text.len; i++) {
         sft_span rest = sfti_from(text, i);
@@ -138,7 +148,7 @@ bool sfti_next_introduced(sft_span text, size_t *at, sft_span *words) {
             *words = used_to_trigger(rest);
         } else {
             size_t len = introduction(rest, words);
-            if (len == 0) continue;
+            if (len == 0 || follows_denial(text, i)) continue;
             *words = words_behind(*words);
             i += len - 1;
         }

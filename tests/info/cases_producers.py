@@ -16,6 +16,19 @@ SPEC = {"modelspec.sai_model_spec": "1.0.0", "modelspec.architecture": "Flux.1-d
         "modelspec.implementation": "https://github.com/huggingface/diffusers",
         "modelspec.title": "FluxDev 1.0 LoRA", "modelspec.date": "2025-03-02",
         "ot_branch": "master", "ot_revision": "1a2b3c4"}
+TEMPLATE = {"modelspec.author": "StabilityAI", "modelspec.license": "CreativeML Open RAIL++-M",
+            "modelspec.description": "SDXL 1.0. Trigger word: zxq",
+            "modelspec.resolution": "1024x1024",
+            "modelspec.architecture": "stable-diffusion-xl-v1-base/lora",
+            "modelspec.tags": "sdxl, base", "modelspec.prediction_type": "epsilon",
+            "modelspec.thumbnail": "data:image/png;base64,"
+                                   + base64.b64encode(png(4, 4)).decode()}
+COPIED = dict(TEMPLATE, **{
+    "modelspec.title": "Stable Diffusion XL 1.0 Base", "modelspec.date": "2023-07-26",
+    "modelspec.trigger_phrase": "ohwx man", "ssmd_keywords": "ohwx", "ss_output_name": "dream",
+    "modelspec.hash_sha256": "0x" + "12" * 32, "ss_epoch": "10", "ss_steps": "5000",
+    "ssmd_source": "https://civitai.com/models/4242", "ot_branch": "master",
+    "ss_tag_frequency": J({"10_mikumo": {"mikumo": 10}}), "ss_datasets": "[]"})
 MERGE = {"type": "webui", "primary_model_hash": SHA, "secondary_model_hash": SHB,
          "tertiary_model_hash": None, "interp_method": "Weighted sum", "multiplier": 0.3,
          "save_as_half": True, "custom_name": "Half and Half", "config_source": 0,
@@ -119,6 +132,43 @@ CASES = {
         "batch_size": 2, "gradient_accumulation_steps": 4, "resolution": "512,1024,768"})}),
     "onetrainer-sizes.near": Model(sdxl_lora(), {"ot_config": J({
         "batch_size": 2, "resolution": "1024x832"})}),
+    "onetrainer-template": {"my_fox.safetensors": Model(sdxl_lora(), dict(
+        SPEC, **TEMPLATE, ot_config=J({"resolution": "768"}))), "my_fox.png": png(8, 6)},
+    "onetrainer-template.near": {"my_fox.safetensors": Model(sdxl_lora(), dict(
+        TEMPLATE, **{"modelspec.sai_model_spec": "1.0.0", "modelspec.title": "Glow Fox"})),
+        "my_fox.png": png(8, 6)},
+    "lycoris-rslora": Model(sdxl_lora(16, 64), {
+        "ss_network_module": "lycoris.kohya", "ss_network_dim": "16", "ss_network_alpha": "16",
+        "ss_network_args": J({"algo": "locon", "rs_lora": "True"})}),
+    "lycoris-rslora.near": Model(sdxl_lora(16, 64), {
+        "ss_network_module": "lycoris.kohya", "ss_network_dim": "16", "ss_network_alpha": "16",
+        "ss_network_args": J({"algo": "locon", "rs_lora": "False"})}),
+    "class-folder": Model(sdxl_lora(), {"ss_datasets": J([dict(FLUXGYM[0], subsets=[
+        {"img_count": 20, "num_repeats": 1, "image_dir": name, "class_tokens": name}
+        for name in ("img", "1girl", "style", "Dataset", "woman", "zkq woman")])])}),
+    "simpletuner-blank": {"pytorch_lora_weights.safetensors": Model(flux_diffusers()),
+                          "README.md": "---\nwidget:\n- text: 'unconditional (blank prompt)'\n"
+                                       "- text: 'a cat'\n---\n"},
+    "no-words": Model(sdxl_lora(), {
+        "modelspec.trigger_phrase": "No trigger word(s)", "ssmd_keywords": "-",
+        "trigger_words": "Not needed", "activation text": "optional", "keywords": "no trigger",
+        "modelspec.description": "No trigger word: works by itself. Trigger words: (none)",
+        "modelspec.usage_hint": "Trigger: TBD", "ss_training_comment": "trigger words: -"}),
+    "no-words.near": Model(sdxl_lora(), {
+        "modelspec.trigger_phrase": "no face", "ssmd_keywords": "optional-x"}),
+    "default-size": Model(sdxl_lora(), {
+        "modelspec.resolution": "1024x1024", "ss_network_module": "networks.lora",
+        "ss_datasets": J(FLUXGYM)}),
+    "default-size.near": Model(sdxl_lora(), {"modelspec.resolution": "1024x1024",
+                                             "ss_network_module": "networks.lora"}),
+    "default-size.musubi": Model(MUSUBI, {
+        "modelspec.resolution": "1280x720", "ss_network_module": "networks.lora_wan",
+        "ss_num_train_items": "40", "ss_epoch": "5"}),
+    "default-prediction": Model(flux_kohya(), {
+        "modelspec.sai_model_spec": "1.0.1", "modelspec.architecture": "flux-1-dev/lora",
+        "modelspec.prediction_type": "epsilon"}),
+    "default-prediction.near": Model(sdxl_lora(), {
+        "modelspec.sai_model_spec": "1.0.1", "modelspec.prediction_type": "epsilon"}),
     "peft-alphas": Model(flux_diffusers(16), {"lora_adapter_metadata": J({
         "text_encoder.lora_alpha": 4, "text_encoder.r": 4, "transformer.lora_alpha": 32,
         "transformer.r": 16, "transformer.alpha_pattern": {"norm_out": 64}})}),
@@ -135,6 +185,10 @@ CASES = {
         {"format": "pt", "sd_merge_recipe": J(MERGE), "sd_merge_models": J(MERGED)})},
     "merge-webui.near": {"half.safetensors": sd1_checkpoint({"format": "pt",
                                                              "sd_merge_recipe": "null"})},
+    "merge-copied": {"half.safetensors": sd1_checkpoint(dict(
+        COPIED, sd_merge_recipe=J(MERGE), sd_merge_models=J(MERGED)))},
+    "merge-copied.near": {"half.safetensors": sd1_checkpoint(dict(
+        COPIED, sd_merge_recipe="null", sd_merge_models="null"))},
     "merge-sdnext": sd1_checkpoint({"sd_merge_recipe": J({
         "type": "SDNext", "merge_mode": "weighted_sum", "alpha": 0.5, "precision": "fp16",
         "custom_name": "Next One"}), "sd_merge_models": J(MERGED)}),

@@ -431,6 +431,38 @@ static void order_civitai(sft_info *info) {
     }
 }
 
+/* ── Predictions of no such model ── */
+
+/* sd-scripts writes "epsilon" of all that is not FLUX. */
+static bool predicts_noise(const sft_info *info, sft_span architecture) {
+    static const char *const noise[] = {
+        "sd-1", "sd-2", "sdxl", "sdxl-refiner", "sdxs", "ssd-1b", "segmind-vega", "koala",
+        "playground-2.5", "kolors", "stable-cascade", "stable-cascade-a", "stable-cascade-b",
+        "stable-cascade-c", "wuerstchen-prior", "wuerstchen-diffnext", "stable-zero123",
+        "pixart-alpha", "pixart-sigma", "hunyuan-dit", "kandinsky-3", "modelscope-t2v", "latte",
+        "unidiffuser", "supir", "i2vgen-xl", "allegro",
+    };
+    for (size_t i = 0; i < SFTI_COUNT(noise); i++)
+        if (sfti_architecture_within(info->records, architecture, sft_span_cstr(noise[i])))
+            return true;
+    return false;
+}
+
+static void drop_epsilon(sft_info *info) {
+    const sfti_fact *told = info->facts[SFT_FACT_ARCHITECTURE];
+    sfti_fact **link = &info->facts[SFT_FACT_PREDICTION_TYPE];
+    if (!told || predicts_noise(info, told->value.text)
+        || !sfti_record_find(info->records, SFTI_MODEL, told->value.text))
+        return;
+    while (*link) {
+        const sfti_fact *fact = *link;
+        bool spec = sfti_is(fact->source, "header:modelspec.prediction_type")
+                 || sfti_is(fact->source, "header:prediction_type");
+        if (spec && sfti_is(fact->value.text, "epsilon")) *link = fact->next;
+        else link = &(*link)->next;
+    }
+}
+
 /* ── All ── */
 
 /* "fp4" of a declared format, "int8" of "compressed-tensors-w8a16", "int4" of "mlx-4bit" that is no
@@ -461,6 +493,7 @@ void sfti_info_resolve(sft_info *info) {
     if (info->facts[SFT_FACT_ARCHITECTURE] || info->facts[SFT_FACT_BASE_MODEL])
         exclude_architectures(info);
     for (int i = 0; i < SFT_FACT_COUNT; i++) {
+        if (i == SFT_FACT_PREDICTION_TYPE) drop_epsilon(info);
         if (!info->facts[i]) continue;
         info->facts[i] = sorted_facts(i == SFT_FACT_ARCHITECTURE ? info->records : NULL,
                                       info->facts[i]);
@@ -495,7 +528,7 @@ void sfti_info_resolve(sft_info *info) {
     if (info->declared_rank)
         find_range_conflict(info, "adapter.rank", &info->adapter.rank, info->declared_rank,
                             info->adapter.conv_rank);
-    if (info->declared_alpha)
+    if (info->declared_alpha && !info->adapter.root_in_alpha)
         find_range_conflict(info, "adapter.alpha", &info->adapter.alpha, info->declared_alpha, 0);
     if (info->links.first) sfti_info_civitai_links(info);
     if (info->civitai.first) {

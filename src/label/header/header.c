@@ -135,6 +135,7 @@ void sfti_info_header(sft_info *info) {
     }
     if (kohya) sfti_kohya_finish(info);
     if (merged || info->merge_sources.count > 0) sfti_merges_finish(info);
+    if (!info->code) sfti_header_copied(info);
 }
 
 bool sfti_header_reads(sft_span key) {

@@ -21,4 +21,8 @@ void sfti_kohya_datasets(sft_info *info); /* data sets and buckets; a part of ko
 void sfti_kohya_batch(sft_info *info, uint64_t device);
 void sfti_merges_finish(sft_info *info);
 
+/* What other files told first counts less. */
+bool sfti_by_onetrainer(const sft_info *info);
+void sfti_header_copied(sft_info *info);
+
 #endif

@@ -107,6 +107,15 @@ SFTI_KEYS_OF(sfti_kohya_keys, "kohya", kohya_takes);
 
 /* ── What needs several keys ── */
 
+static void take_rslora(sfti_cursor *at) {
+    sft_span text = sfti_trim(at->text);
+    bool told = sfti_at_bool(at) == 1 || (sfti_at_text(at) && sfti_same_letters(text, "true"));
+    at->info->adapter.rslora |= told;
+    at->info->adapter.root_in_alpha |= told;
+}
+
+static const sfti_row rslora_rows[] = { { "/rs_lora", take_rslora, 0, 0, NULL } };
+
 void sfti_kohya_finish(sft_info *info) {
     sft_span from, to, text;
     double started, finished;
@@ -132,5 +141,7 @@ void sfti_kohya_finish(sft_info *info) {
         text = sft_span_cstr(musubi ? "musubi-tuner" : "sd-scripts");
         sfti_info_train(info, TRAIN_TOOL, sfti_text_value(text));
     }
+    if (sfti_info_metadata(info, "ss_network_module", &text) && sfti_starts_with(text, "lycoris"))
+        (void)sfti_walk_key(info, "ss_network_args", SFTI_ROWS(rslora_rows), info);
     sfti_kohya_datasets(info);
 }

@@ -49,10 +49,6 @@ static bool template_title(const sfti_records *records, sft_span title) {
     return last;
 }
 
-static bool by_onetrainer(const sft_info *info) {
-    return present(info, "ot_branch") || present(info, "ot_revision") || present(info, "ot_config");
-}
-
 static void spec_title(sfti_cursor *at) {
     static const char *const graphs[] = { "prompt", "workflow" };
     static const char *const stamps[] = { "LoRA@", "TextualInversion@", "Checkpoint@" };
@@ -61,7 +57,7 @@ static void spec_title(sfti_cursor *at) {
     for (size_t i = 0; i < SFTI_COUNT(graphs) && !comfyui; i++)
         comfyui = sfti_info_metadata(at->info, graphs[i], &graph)
                && sfti_begins(sfti_trim(graph), "{");
-    bool weak = by_onetrainer(at->info) || (comfyui && counted_title(title))
+    bool weak = sfti_by_onetrainer(at->info) || (comfyui && counted_title(title))
              || template_title(at->info->records, title);
     for (size_t i = 0; i < SFTI_COUNT(stamps); i++) /* "LoRA@1690000000": for want of one */
         if (sfti_begins(title, stamps[i]) && title.len > strlen(stamps[i])
@@ -74,7 +70,7 @@ static void spec_title(sfti_cursor *at) {
 
 static void spec_hash(sfti_cursor *at) {
     sfti_info_claim(at->info, at->row->word, at->text, at->source,
-                    by_onetrainer(at->info) ? "OneTrainer name order" : NULL);
+                    sfti_by_onetrainer(at->info) ? "OneTrainer name order" : NULL);
 }
 
 static void spec_quantization(sfti_cursor *at) {

@@ -69,7 +69,8 @@ static void card_model_tag(sfti_cursor *at) {
 }
 
 static void card_widget(sfti_cursor *at) {
-    if (!sfti_same_letters(sfti_trim(at->text), "-")) sfti_sidecar_take_prompt(at);
+    static const char *const none[] = { "-", "unconditional (blank prompt)" }; /* SimpleTuner's */
+    if (!SFTI_ONE_OF(sfti_trim(at->text), none, sfti_same_letters)) sfti_sidecar_take_prompt(at);
 }
 
 static void card_image(sfti_cursor *at) {

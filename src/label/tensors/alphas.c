@@ -178,6 +178,7 @@ void sfti_adapter_scale(sft_info *info) {
     sfti_adapter *adapter = &info->adapter;
     adapter->scale = -1;
     if (!adapter->rank.known || !adapter->alpha.known || !(adapter->rank.mode > 0)) return;
-    double divisor = adapter->rslora ? sfti_root(adapter->rank.mode) : adapter->rank.mode;
+    bool root = adapter->rslora && !adapter->root_in_alpha;
+    double divisor = root ? sfti_root(adapter->rank.mode) : adapter->rank.mode;
     adapter->scale = adapter->alpha.mode / divisor;
 }

@@ -9,6 +9,7 @@
 #define TAGS_MOST 200
 #define DEMOTED_TRUST 10
 #define MARKER_TRUST 88
+#define FOLDER_TRUST 40
 
 /* ── Declared words: made clean ── */
 
@@ -310,16 +311,42 @@ static bool is_part_of_declared(const sft_info *info, const sfti_trigger *word) 
     return false;
 }
 
+/* "img", "1girl", "style": what folders of a data set are called for want of a word. */
+static bool names_folder(sft_span text) {
+    static const char *const folders[] = { "img", "imgs", "image", "images", "dataset", "data",
+                                           "concept", "concepts", "train", "training", "subject",
+                                           "photos", "pics", "pictures", "default" };
+    char key[SFTI_WORD_MOST];
+    sft_span piece;
+    while (sfti_next_piece(&text, ',', &piece)) {
+        piece = sfti_trim(piece);
+        if (piece.len > sizeof key) return false;
+        sft_span low = { key, sfti_word_key(piece, key) };
+        if (piece.len > 0 && !sfti_is_generic_tag(piece) && !sfti_is_weak_name(low)
+            && !SFTI_ONE_OF(low, folders, sfti_is))
+            return false;
+    }
+    return true;
+}
+
+static void doubt_folders(sft_info *info) {
+    for (sfti_trigger *t = info->triggers.first; t; t = t->next)
+        if (sfti_starts_with(t->source, "header:ss_datasets") && t->trust > FOLDER_TRUST
+            && names_folder(t->text))
+            t->trust = FOLDER_TRUST;
+}
+
 void sfti_info_words(sft_info *info) {
     const uint64_t seed[2] = { 1, 1 };
     word_list list = { .count = 0 };
     sft_span text;
     for (sfti_trigger *t = info->triggers.first; t && !info->code; t = t->next)
         clean_trigger(info, t);
+    doubt_folders(info);
     put_own_first(&info->triggers);
     sfti_trigger *declared = info->triggers.last;
-    if (sfti_info_metadata(info, "ss_tag_frequency", &text)
-        || sfti_info_metadata(info, "ss_datasets", &text))
+    if (!info->of_sources && (sfti_info_metadata(info, "ss_tag_frequency", &text)
+                              || sfti_info_metadata(info, "ss_datasets", &text)))
         infer_words(info);
     if (!info->triggers.first) return;
     sfti_trigger *inferred = declared ? declared->next : info->triggers.first;

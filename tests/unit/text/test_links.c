@@ -165,6 +165,9 @@ static void introduced_words(void **state) {
           NULL },
         { "trigger: \"none\"", "none" }, { "the trigger word was lost", NULL },
           { "Trigger: see http://x.org/a", NULL },
+        { "No trigger word: works", NULL }, { "without any trigger: fox", NULL },
+        { "**No** trigger word: fox", NULL }, { "Piano trigger: fox", "fox" },
+        { "trigger: use the name", NULL },
     };
     (void)state;
     for (size_t i = 0; i < SFTI_COUNT(rows); i++) {

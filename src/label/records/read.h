@@ -8,7 +8,7 @@
 typedef enum sfti_word_how {
     SFTI_READ_WORDS = 0, /* words, then NAME=VALUE */
     SFTI_READ_CLAUSES,   /* in the lines below */
-    SFTI_READ_NAMED,     /* NAME: and clauses */
+    SFTI_READ_NAMED,     /* [TRUST] NAME: and clauses */
     SFTI_READ_TRUST,     /* trust, and clauses below */
     SFTI_READ_TENSORS,   /* kind, trust, and clauses below */
     SFTI_READ_PRODUCER,  /* a producer, then words */

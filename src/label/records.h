@@ -293,6 +293,9 @@ sft_span sfti_record_group(const sfti_records *records, sfti_record_type type, s
 /* The nearest of an architecture and its parents that has rows of one of two words, or NULL. */
 const sfti_record *sfti_record_with(const sfti_records *records, sft_span architecture, sfti_word a,
                                     sfti_word b);
+/* What a model of that architecture predicts where nobody says otherwise; empty: no record is of
+ * it. */
+sft_span sfti_predicted(const sfti_records *records, sft_span architecture);
 /* The branch of an architecture that the name of a base model or checkpoint tells ("PonyXL v6"), or
  * NULL. */
 const sfti_record_row *sfti_branch(const sfti_records *records, sft_span label);

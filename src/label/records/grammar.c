@@ -237,6 +237,7 @@ static const char *wrong_module(sft_span word) {
 }
 
 static bool check_word(grammar *g, sft_span word) {
+    static const char *const encoders[] = { "l", "g", "t5", "llama", "gemma", "token" };
     const char *expected;
     sft_span rest = word;
     bool of_kind = sfti_row_record(g->records, g->row)->type == SFTI_KIND;
@@ -263,8 +264,8 @@ static bool check_word(grammar *g, sft_span word) {
                                && (!rest.data || all_digits(sfti_from(rest, 1))), word,
                         "SIZE or HIDDEN:SIZE");
     case SFTI_VALUE_ENCODERS:
-        return is_right(g, (word.len > 0 && word.len <= 2) || all_digits(word), word,
-                        "l, g, t5 or a width");
+        return is_right(g, SFTI_ONE_OF(word, encoders, sfti_is) || all_digits(word), word,
+                        "l, g, t5, llama, gemma, token or a width");
     case SFTI_VALUE_MODULES:
         expected = wrong_module(word);
         return is_right(g, !expected, word, expected);

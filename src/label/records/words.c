@@ -116,8 +116,9 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
         0, 0, 0, SFTI_VALUE_ANY, NULL,
         "a file whose names begin model.diffusion_model. has the implementation sgm" },
     [SFTI_EMBEDDING] = { NAME("embedding"), SFTI_READ_WORDS, IN(MODEL),
-        SFTI_REPEATS, 1, 3, SFTI_VALUE_ENCODERS, NULL,
-        "width of a learned token for it, or the encoders it has vectors for: l, g, t5" },
+        SFTI_REPEATS, 1, 4, SFTI_VALUE_ENCODERS, "trust=",
+        "width of a learned word for it, token and a width for a token, or the encoders it has "
+        "vectors for: l, g, t5, llama, gemma" },
     [SFTI_END] = { NAME("end"), SFTI_READ_WORDS, IN(SEVERAL),
         SFTI_REPEATS | SFTI_OURS, 2, SFTI_MANY, SFTI_VALUE_ANY, NULL,
         "a mark, and ends of names of tensors that accompany packed weights" },

@@ -228,7 +228,7 @@ static const adapter_case adapter_cases[] = {
       PE(DM "blocks.0.cross_attn.k", "8", "1536", "1536"), "adapter wan 1.3b lora bfl 8 1" },
     { KO("lora_unet_blocks_0_cross_attn_k", "8", "5120", "5120")
       KO("lora_unet_blocks_0_cross_attn_k_img", "8", "5120", "5120"),
-      "adapter wan 14b+i2v lora kohya 8 2",
+      "adapter wan 14b lora kohya 8 2", /* and i2v, with a trust of 60 */
       KO("lora_unet_blocks_0_cross_attn_k", "8", "3072", "3072"),
       "adapter wan-2.2 5b lora kohya 8 1" },
     { PE(TF "blocks.0.attn2.to_k", "8", "5120", "5120"), "adapter wan 14b lora diffusers 8 1",

@@ -306,6 +306,9 @@ static bool check_mark(grammar *g, const sfti_record_item *item, bool flag) {
             return false;
     if (SFTI_ONE_OF(item->name, numbers, sfti_is) && !all_digits(item->value))
         return wrong_at(g, item->value, "a number");
+    double factor;
+    if (sfti_is(item->name, "scaling_factor") && !sfti_parse_double(item->value, &factor))
+        return wrong_at(g, item->value, "a number");
     return true;
 }
 

@@ -264,7 +264,7 @@ static const tensor_case tensor_cases[] = {
     { "decoder.conv_in.weight[512,4,3,3] decoder.up.3.x[1] decoder.conv_out.weight[3,128,3,3]",
       "vae vae-sd -",
       "decoder.conv_in.weight[512,16,3,3] decoder.up.3.x[1] decoder.conv_out.weight[3,128,3,3]",
-      "vae vae-flux -" },
+      "vae vae-flux@60 -" },
     { "decoder.conv_in.weight[512,32,3,3] bn.running_mean[128] decoder.mid.block_1.norm1.weight[1]",
       "vae vae-flux.2 -",
       "decoder.conv_in.weight[512,32,3,3] decoder.mid.block_1.norm1.weight[1]", "vae - -" },

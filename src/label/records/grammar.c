@@ -236,8 +236,13 @@ static const char *wrong_module(sft_span word) {
     return NULL;
 }
 
+static bool is_encoder(const grammar *g, sft_span word) {
+    SFTI_EACH_ROW(row, g->records, SFTI_VECTORS, 0)
+        if (sft_span_equal(sfti_row_word(row), word)) return true;
+    return false;
+}
+
 static bool check_word(grammar *g, sft_span word) {
-    static const char *const encoders[] = { "l", "g", "t5", "llama", "gemma", "token" };
     const char *expected;
     sft_span rest = word;
     bool of_kind = sfti_row_record(g->records, g->row)->type == SFTI_KIND;
@@ -264,8 +269,8 @@ static bool check_word(grammar *g, sft_span word) {
                                && (!rest.data || all_digits(sfti_from(rest, 1))), word,
                         "SIZE or HIDDEN:SIZE");
     case SFTI_VALUE_ENCODERS:
-        return is_right(g, SFTI_ONE_OF(word, encoders, sfti_is) || all_digits(word), word,
-                        "l, g, t5, llama, gemma, token or a width");
+        return is_right(g, is_encoder(g, word) || all_digits(word), word,
+                        "an encoder (l, g, t5, …), token or a width");
     case SFTI_VALUE_MODULES:
         expected = wrong_module(word);
         return is_right(g, !expected, word, expected);

@@ -117,8 +117,8 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
         "a file whose names begin model.diffusion_model. has the implementation sgm" },
     [SFTI_EMBEDDING] = { NAME("embedding"), SFTI_READ_WORDS, IN(MODEL),
         SFTI_REPEATS, 1, 4, SFTI_VALUE_ENCODERS, "trust=",
-        "width of a learned word for it, token and a width for a token, or the encoders it has "
-        "vectors for: l, g, t5, llama, gemma" },
+        "width of a learned word for it, token and a width for a token, or the encoders of rows "
+        "vectors that it has vectors for" },
     [SFTI_END] = { NAME("end"), SFTI_READ_WORDS, IN(SEVERAL),
         SFTI_REPEATS | SFTI_OURS, 2, SFTI_MANY, SFTI_VALUE_ANY, NULL,
         "a mark, and ends of names of tensors that accompany packed weights" },
@@ -140,6 +140,9 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
     [SFTI_KEY] = { NAME("key"), SFTI_READ_WORDS, IN(KEYS),
         SFTI_REPEATS | SFTI_OURS, 2, 5, SFTI_VALUE_EMPTY, NULL,
         "a key or place, how it is read, and of what: what it is of, its trust, a word" },
+    [SFTI_VECTORS] = { NAME("vectors"), SFTI_READ_WORDS, IN(SEVERAL),
+        SFTI_REPEATS | SFTI_OURS, 2, SFTI_MANY, SFTI_VALUE_ANY, NULL,
+        "an encoder of text, how wide its vectors are, and what embeddings call them" },
     [SFTI_SPARE] = { NAME("spare"), SFTI_READ_WORDS, IN(SEVERAL) | IN(MODEL),
         SFTI_REPEATS, 1, SFTI_MANY, SFTI_VALUE_SPARED, NULL,
         "tensors that are left as they are where it is quantised: names, * for any text" },

@@ -89,7 +89,7 @@ static const char *component_part(const component_sums *sums, size_t row) {
     return g ? part : l ? "text_encoder_2" : "text_encoder";
 }
 
-/* Of VAEs that have the same layers the one that the denoiser uses. */
+/* The VAE that the denoiser uses, if several have the same layers. */
 static const char *own_vae(const sfti_records *records, const char *denoiser, const char *vae) {
     const sfti_record *of = denoiser ? sfti_record_with(records, sft_span_cstr(denoiser), SFTI_VAES,
                                                         SFTI_VAES) : NULL;

@@ -253,7 +253,7 @@ static void wrong_rows(void **state) {
         { "config y", "a kind" },
         { "config vae latent_channels=x", "a number" },
         { "head 64:", "SIZE or HIDDEN:SIZE" },
-        { "embedding xyz", "l, g, t5, llama, gemma, token or a width" },
+        { "embedding xyz", "an encoder (l, g, t5" },
         { "class A*", "a class without *" },
         { "like m\n like x", "line 3, column 2: expected a word that this record does not have" },
         { "tensors vae 100\n  a[1234567890123456]", "expected sizes" },
@@ -292,7 +292,7 @@ static void wrong_rows(void **state) {
         { "modules\n  a{b,,c}[1,2]", "words or numbers between" }, { "modules\n  a{}[1,2]",
           "words or numbers" },
         { "head :64", "SIZE or HIDDEN:SIZE" }, { "head 64:x", "SIZE or HIDDEN:SIZE" },
-        { "head 64 x", "SIZE or HIDDEN:SIZE" }, { "embedding \"\"", "l, g, t5, llama, gemma" },
+        { "head 64 x", "SIZE or HIDDEN:SIZE" }, { "embedding \"\"", "an encoder" },
         { "spare **", "a name of 200 bytes at most" }, { "spare \"\"",
           "a name of 200 bytes at most" },
         { "class \"\"", "a class without *" }, { "class *A", "a class without *" }, { "like x",
@@ -315,7 +315,7 @@ static void wrong_rows(void **state) {
         "modules\n  a. b[1,2] | c{0-2,7}d[3,4,5]",
         "modules\n  a_{0-99}_b[1,2] {0-99}.c[1,2] d.{0-63}[1,2] e{0-63}.f[1,2] g.{0-63}h[1,2]",
         "modules\n  a{b-c,1-,-2,1-d}[1,2]", "head 64 32:64", "spare *a* b",
-        "embedding l t5 768", "embedding token 768 trust=60",
+        "embedding 768 trust=60",
         "text none m", "says civitai A \"B C\" write=\"D e\"", "file fox~ in=\"a b\"",
     };
     for (size_t i = 0; i < SFTI_COUNT(right); i++) {

@@ -434,26 +434,12 @@ static void order_civitai(sft_info *info) {
 /* ── Predictions of no such model ── */
 
 /* sd-scripts writes "epsilon" of all that is not FLUX. */
-static bool predicts_noise(const sft_info *info, sft_span architecture) {
-    static const char *const noise[] = {
-        "sd-1", "sd-2", "sdxl", "sdxl-refiner", "sdxs", "ssd-1b", "segmind-vega", "koala",
-        "playground-2.5", "kolors", "stable-cascade", "stable-cascade-a", "stable-cascade-b",
-        "stable-cascade-c", "wuerstchen-prior", "wuerstchen-diffnext", "stable-zero123",
-        "pixart-alpha", "pixart-sigma", "hunyuan-dit", "kandinsky-3", "modelscope-t2v", "latte",
-        "unidiffuser", "supir", "i2vgen-xl", "allegro",
-    };
-    for (size_t i = 0; i < SFTI_COUNT(noise); i++)
-        if (sfti_architecture_within(info->records, architecture, sft_span_cstr(noise[i])))
-            return true;
-    return false;
-}
-
 static void drop_epsilon(sft_info *info) {
     const sfti_fact *told = info->facts[SFT_FACT_ARCHITECTURE];
     sfti_fact **link = &info->facts[SFT_FACT_PREDICTION_TYPE];
-    if (!told || predicts_noise(info, told->value.text)
-        || !sfti_record_find(info->records, SFTI_MODEL, told->value.text))
-        return;
+    if (!told) return;
+    sft_span predicted = sfti_predicted(info->records, told->value.text);
+    if (predicted.len == 0 || sfti_is(predicted, "epsilon")) return;
     while (*link) {
         const sfti_fact *fact = *link;
         bool spec = sfti_is(fact->source, "header:modelspec.prediction_type")

@@ -58,8 +58,8 @@ static void measure_lora(const sfti_view *view, sfti_module *m,
                          const sfti_suffix *row) {
     const sft_tensor *up = m->pair;
     bool transposed = sfti_is(row->end, ".lora_a");
-    m->rank = size_at(view, m->tensor, transposed ? 1 : 0);
-    m->in = size_at(view, m->tensor, transposed ? 0 : 1);
+    m->rank = size_at(view, m->tensor, row->rank ? row->rank - 1u : transposed);
+    m->in = size_at(view, m->tensor, row->in ? row->in - 1u : !transposed);
     m->out = size_at(view, up, transposed ? 1 : 0);
     m->conv = has_kernel(m->tensor) || has_kernel(sibling(view, m, ".lora_mid.weight"));
 }

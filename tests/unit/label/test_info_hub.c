@@ -176,8 +176,17 @@ static const beside_case cases[] = {
       CONFIG("{\"_class_name\":\"FluxTransformer2DModel\",\"guidance_embeds\":false}"),
       { "architecture=flux.1|90|" }, NOTHING, NULL, false },
     { "a VAE of 16 channels", NULL,
-      CONFIG("{\"_class_name\":\"AutoencoderKL\",\"latent_channels\":16}"),
+      CONFIG("{\"_class_name\":\"AutoencoderKL\",\"latent_channels\":16,"
+             "\"scaling_factor\":0.3611}"),
       { "architecture=vae-flux|90|", "kind=vae|90|" }, NOTHING, NULL, false },
+    { "SD 3's", NULL,
+      CONFIG("{\"_class_name\":\"AutoencoderKL\",\"latent_channels\":16,"
+             "\"scaling_factor\":1.5305}"),
+      { "architecture=vae-sd-3|90|", "kind=vae|90|" }, NOTHING, NULL, false },
+    { "one of them, or another", NULL,
+      CONFIG("{\"_class_name\":\"AutoencoderKL\",\"latent_channels\":16,"
+             "\"scaling_factor\":1}"),
+      { "architecture=AutoencoderKL|90|", "kind=vae|90|" }, NOTHING, NULL, false },
     { "a class that is not known", NULL, CONFIG("{\"_class_name\":\"Nonsense\"}"),
       { "architecture=Nonsense|90|sidecar:config.json:/_class_name" }, { "kind=" }, NULL,
       false },

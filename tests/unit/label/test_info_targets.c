@@ -171,7 +171,8 @@ static void rows_of_layouts(void **state) {
     };
     /* Those of methods that a merge knows, but without a place in it. */
     static const char *const unmerged[] = { ".lora_E", ".lora_a", ".lora_b", ".oft_diag", ".oft_R",
-                                            ".oft_r", ".oft_s", ".set_weight" };
+                                            ".oft_r", ".oft_s", ".set_weight", ".lora_down",
+                                            ".lora_up", ".proj_down", ".proj_up" };
     static const struct { const char *end; sfti_adapter_slot slot; } slots[] = {
         { ".lora_A.weight", SFTI_SLOT_DOWN }, { ".lora_B.weight", SFTI_SLOT_UP },
         { ".lora_embedding_A", SFTI_SLOT_UP }, { ".lora_embedding_B", SFTI_SLOT_DOWN },

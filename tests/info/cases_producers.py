@@ -161,6 +161,9 @@ CASES = {
         "ss_datasets": J(FLUXGYM)}),
     "default-size.near": Model(sdxl_lora(), {"modelspec.resolution": "1024x1024",
                                              "ss_network_module": "networks.lora"}),
+    "default-size.same": Model(sdxl_lora(), {
+        "modelspec.resolution": "512x512", "ss_network_module": "networks.lora",
+        "ss_datasets": J(FLUXGYM)}),
     "default-size.musubi": Model(MUSUBI, {
         "modelspec.resolution": "1280x720", "ss_network_module": "networks.lora_wan",
         "ss_num_train_items": "40", "ss_epoch": "5"}),

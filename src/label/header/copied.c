@@ -84,16 +84,19 @@ void sfti_copied_previews_last(sft_info *info) {
 }
 
 /* sd-scripts and musubi-tuner write a size that goes with the architecture if they were told data
- * sets; musubi-tuner always. */
+ * sets; musubi-tuner always. Where the data sets have that size, it is no mere default. */
 static void lower_default_size(sft_info *info) {
-    const sfti_fact_value *tool = &info->training[TRAIN_TOOL];
-    bool musubi = sfti_is(tool->text, "musubi-tuner"), told = false;
-    for (const sfti_fact *fact = info->facts[SFT_FACT_RESOLUTION]; fact; fact = fact->next)
-        told = told || sfti_starts_with(fact->source, "header:ss_");
+    bool musubi = sfti_is(info->training[TRAIN_TOOL].text, "musubi-tuner");
+    const int most = musubi ? COPIED_TRUST : DEFAULT_TRUST;
     for (sfti_fact *fact = info->facts[SFT_FACT_RESOLUTION]; fact; fact = fact->next) {
-        int most = musubi ? COPIED_TRUST : DEFAULT_TRUST;
-        if ((musubi || told) && !sfti_starts_with(fact->source, "header:ss_") && fact->trust > most)
-            fact->trust = most;
+        bool told = false, same = false;
+        if (sfti_starts_with(fact->source, "header:ss_")) continue;
+        for (const sfti_fact *of = info->facts[SFT_FACT_RESOLUTION]; of; of = of->next) {
+            if (!sfti_starts_with(of->source, "header:ss_")) continue;
+            told = true;
+            same = same || sft_span_equal(of->value.text, fact->value.text);
+        }
+        if ((musubi || told) && !same && fact->trust > most) fact->trust = most;
     }
 }
 

@@ -123,6 +123,14 @@ static void measure(const sfti_view *view, sfti_module *m,
     }
 }
 
+/* Where a row says which side of the first the rank is, that of the other is, too. */
+static bool shares_rank(const sfti_view *view, const sfti_module *m, const sfti_suffix *row) {
+    if (row->rank == 0 || row->in == 0) return true;
+    uint64_t rank = size_at(view, m->tensor, row->rank - 1u);
+    return rank == size_at(view, m->pair, row->rank - 1u)
+        && rank < size_at(view, m->tensor, row->in - 1u);
+}
+
 /* Two of a pair, or it is none. */
 static bool is_module(const sfti_view *view, sfti_module *m,
                       const sfti_suffix *row) {
@@ -131,7 +139,7 @@ static bool is_module(const sfti_view *view, sfti_module *m,
             && sibling(view, m, ".b1.weight") && sibling(view, m, ".b2.weight");
     if (row->type == SFTI_TYPE_LORA) {
         m->pair = m->tensor->rank >= 2 ? sibling(view, m, row->other) : NULL;
-        return m->pair != NULL;
+        return m->pair && shares_rank(view, m, row);
     }
     if (row->type == SFTI_TYPE_LOKR)
         return sibling(view, m, ".lokr_w2") || sibling(view, m, ".lokr_w2_a");

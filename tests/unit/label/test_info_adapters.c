@@ -223,12 +223,14 @@ static const adapter_case adapter_cases[] = {
       "adapter qwen-image - lora diffusers 8 60",
       PE(TF "transformer_blocks.{0-23}.attn.add_k_proj", "8", "3072", "3072"),
       "adapter qwen-image@60 - lora diffusers 8 24" },
-    /* nunchaku; with packed weights it is a model */
+    /* nunchaku; with the rank at other sides, or at none, they are not known */
     { "transformer_blocks.{0-18}.qkv_proj_context.lora_down[3072,16] "
       "transformer_blocks.{0-18}.qkv_proj_context.lora_up[9216,16]",
       "adapter - - lora diffusers 16 19",
-      "transformer_blocks.0.attn.to_qkv.proj_down[3072,32] "
-      "transformer_blocks.0.attn.to_qkv.proj_up[9216,32]", "adapter - - lora diffusers 32 1" },
+      "layers.{0-3}.q.lora_down[8,512] layers.{0-3}.q.lora_up[768,8]", "unknown - - - - - 0" },
+    { "transformer_blocks.0.attn.to_qkv.proj_down[3072,32] "
+      "transformer_blocks.0.attn.to_qkv.proj_up[9216,32]", "adapter - - lora diffusers 32 1",
+      "blocks.{0-3}.proj_down[512,512] blocks.{0-3}.proj_up[512,512]", "unknown - - - - - 0" },
     /* Wan, Cosmos */
     { PE(DM "blocks.0.cross_attn.k", "8", "5120", "5120"), "adapter wan 14b lora bfl 8 1",
       PE(DM "blocks.0.cross_attn.k", "8", "1536", "1536"), "adapter wan 1.3b lora bfl 8 1" },

@@ -184,7 +184,7 @@ void sfti_adapter_sum(sfti_adapter_scan *scan) {
     for (size_t i = 0; i < scan->view->count; i++) {
         const sft_tensor *tensor = scan->view->by_name[i];
         if (is_bare_token(tensor) && !suffix_of(&scan->suffixes, tensor->name)) continue;
-        sfti_sum(&scan->parts[sfti_forms_part(scan->prefix_of[i])], scan->quant, tensor);
+        sfti_sum(&scan->parts[sfti_forms_part(scan->prefix_of[i])], scan->quant, i);
     }
 }
 

@@ -143,7 +143,7 @@ static void hub_sizes(sft_info *info, const hub_config *config) {
     info->has_llm = true;
     uint64_t kv_heads = config->multi_query == 1 && config->grouped != 1 ? 1
                       : config->kv_heads > 0 ? config->kv_heads : config->heads;
-    hub_put(&info->llm.layers, config->layers, true); /* a shard has some, and heads look like one */
+    hub_put(&info->llm.layers, config->layers, true); /* one shard has some of them */
     hub_put(&info->llm.hidden, config->hidden, false);
     hub_put(&info->llm.vocab, config->vocab, false);
     hub_put(&info->llm.heads, config->heads, true);

@@ -43,12 +43,12 @@ static const sft_tensor *named_tensor(const sfti_view *view, const char *name) {
 }
 
 /* A size of a linear layer, 0 if it is not to be seen. */
-static uint64_t size_of(const sfti_view *view, const sft_tensor *tensor, uint32_t axis) {
+static uint64_t layer_size(const sfti_view *view, const sft_tensor *tensor, uint32_t axis) {
     return tensor && tensor->rank == 2 ? sfti_size_of(view->info->set, tensor, axis) : 0;
 }
 
 static uint64_t rows_of(const sfti_view *view, const sft_tensor *tensor) {
-    return size_of(view, tensor, 0);
+    return layer_size(view, tensor, 0);
 }
 
 /* Where a sure architecture and its hidden size settle it: "64", or "2304:256 3584:256". */
@@ -138,7 +138,7 @@ void sfti_language_sizes(const sfti_view *at, const char *architecture, bool sur
         info->llm.hidden = sfti_size_of(info->set, embed, 1);
     }
     /* Embeddings may be narrower than the layers. */
-    if (size_of(at, query, 1) > 0) info->llm.hidden = size_of(at, query, 1);
+    if (layer_size(at, query, 1) > 0) info->llm.hidden = layer_size(at, query, 1);
     if (info->llm.hidden == 0 && norm && norm->rank == 1) info->llm.hidden = norm->shape[0];
     uint64_t head = head_size(at, of, sure, sizes.fused), rows = rows_of(at, query);
     uint64_t count = each && each->rank > 0 ? each->shape[each->rank - 1] : 0;

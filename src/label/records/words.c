@@ -92,8 +92,8 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
         "tensors of a language model whose shapes tell its sizes" },
     [SFTI_HEAD] = { NAME("head"), SFTI_READ_WORDS, IN(MODEL),
         0, 1, SFTI_MANY, SFTI_VALUE_HEADS, NULL,
-        "size of an attention head, or HIDDEN:SIZE by the hidden size, of tensors that are surely "
-        "its own" },
+        "size of an attention head, or HIDDEN:SIZE for hidden sizes at which all published models "
+        "have it" },
     [SFTI_MODULES] = { NAME("modules"), SFTI_READ_WORDS, IN(MODEL),
         SFTI_REPEATS, 1, SFTI_MANY, SFTI_VALUE_MODULES, "of=",
         "its modules and their sizes, which its adapters adapt; of= a model that has the others" },

@@ -51,7 +51,7 @@ static uint64_t rows_of(const sfti_view *view, const sft_tensor *tensor) {
     return layer_size(view, tensor, 0);
 }
 
-/* Where a sure architecture and its hidden size settle it: "64", or "2304:256 3584:256". */
+/* Where an architecture and its hidden size settle it: "64", or "2304:256 3584:256". */
 static uint64_t declared_head(const sfti_records *records, const sfti_record *of, uint64_t hidden) {
     const sfti_record_row *row = sfti_record_row_of(records, of, SFTI_HEAD, NULL);
     sft_span rest = sfti_row_text(row), pair;
@@ -68,7 +68,7 @@ static uint64_t declared_head(const sfti_records *records, const sfti_record *of
 
 /* A norm over all heads at once, as in OLMo 2, is as wide as the query; rotary frequencies are half
  * a head, but of models that turn only a part of it. */
-static uint64_t head_size(const sfti_view *view, const sfti_record *of, bool sure, bool fused) {
+static uint64_t head_size(const sfti_view *view, const sfti_record *of, bool fused) {
     const sft_tensor *norm = named_tensor(view, "layers.#.self_attn.q_norm.weight");
     uint64_t q = rows_of(view, named_tensor(view, "layers.#.self_attn.q_proj.weight"));
     if (norm && norm->rank == 1) return norm->shape[0] != q ? norm->shape[0] : 0;
@@ -76,7 +76,7 @@ static uint64_t head_size(const sfti_view *view, const sfti_record *of, bool sur
         ? "layers.#.self_attn.rotary_emb.inv_freq"
         : "layers.#.self_attn.rotary_emb.inv_freq | layers.#.attention.rotary_emb.inv_freq");
     if (rotary && rotary->rank == 1 && rotary->shape[0] < UINT32_MAX) return rotary->shape[0] * 2;
-    return sure ? declared_head(view->info->records, of, view->info->llm.hidden) : 0;
+    return declared_head(view->info->records, of, view->info->llm.hidden);
 }
 
 typedef struct language_sizes {
@@ -122,7 +122,7 @@ static language_sizes read_sizes(const sfti_records *records, const sfti_record 
     return sizes;
 }
 
-void sfti_language_sizes(const sfti_view *at, const char *architecture, bool sure) {
+void sfti_language_sizes(const sfti_view *at, const char *architecture) {
     sft_info *info = at->info;
     const sfti_records *records = info->records;
     const sfti_record *of = sfti_model_record(records, architecture);
@@ -140,7 +140,7 @@ void sfti_language_sizes(const sfti_view *at, const char *architecture, bool sur
     /* Embeddings may be narrower than the layers. */
     if (layer_size(at, query, 1) > 0) info->llm.hidden = layer_size(at, query, 1);
     if (info->llm.hidden == 0 && norm && norm->rank == 1) info->llm.hidden = norm->shape[0];
-    uint64_t head = head_size(at, of, sure, sizes.fused), rows = rows_of(at, query);
+    uint64_t head = head_size(at, of, sizes.fused), rows = rows_of(at, query);
     uint64_t count = each && each->rank > 0 ? each->shape[each->rank - 1] : 0;
     if (count > 0) head = rows % count == 0 ? rows / count : 0;
     language_heads_of(at, &sizes, head);

@@ -116,7 +116,7 @@ void sfti_add_row_fact(sft_info *info, sft_fact fact, const char *value, int tru
 bool sfti_match_table(const sfti_view *view, const char *before, sfti_table_id id,
                       sfti_matched *out, sfti_view *at);
 /* Layers, hidden size and the like into info->llm, as far as shapes tell them. */
-void sfti_language_sizes(const sfti_view *at, const char *architecture, bool sure);
+void sfti_language_sizes(const sfti_view *at, const char *architecture);
 
 /* ── Rows by the end of a name (suffixes.c) ── */
 

@@ -239,7 +239,7 @@ static bool info_alone(const sfti_view *view, const component_sums *sums,
             sfti_add_component(info, &info->components, matched.kind, matched.architecture,
                                &sums->all);
         if (tables[i] == SFTI_ENCODERS && strcmp(matched.kind, "language_model") == 0)
-            sfti_language_sizes(&at, matched.architecture, matched.trust == 100);
+            sfti_language_sizes(&at, matched.architecture);
         return true;
     }
     return false;
@@ -296,7 +296,7 @@ static bool info_language(const sfti_view *view, const component_sums *sums,
     if (encoder)
         sfti_add_component(info, &info->components, "text_encoder", matched.architecture,
                            &sums->all);
-    sfti_language_sizes(&at, matched.architecture, matched.trust == 100);
+    sfti_language_sizes(&at, matched.architecture);
     return true;
 }
 

@@ -213,26 +213,26 @@ static void packed_shapes_decide_nothing(void **state) {
 
 static void sizes_of_language_models(void **state) {
     static const struct { const char *tensors; uint64_t sizes[5]; } cases[] = {
-        { LLAMA("31"), { 32, 4096, 0, 0, 128256 } }, /* 32 heads or 64 */
+        { LLAMA("31"), { 32, 4096, 32, 8, 128256 } },
         { "model.layers.{0-23}.self_attn.q_proj.weight[896,896] "
           "model.layers.{0-23}.self_attn.k_proj.weight[128,896] "
           "model.layers.0.self_attn.q_proj.bias[1] "
           "model.layers.0.self_attn.k_proj.bias[1] model.layers.0.mlp.gate_proj.weight[1,1] "
-          "model.embed_tokens.weight[151936,896]", { 24, 896, 0, 0, 151936 } },
+          "model.embed_tokens.weight[151936,896]", { 24, 896, 14, 2, 151936 } },
         { "model.layers.{0-27}.self_attn.q_proj.weight[2048,1024] "
           "model.layers.{0-27}.self_attn.k_proj.weight[1024,1024] "
           "model.layers.0.self_attn.q_norm.weight[128] model.layers.0.input_layernorm.weight[1024] "
           "model.layers.0.mlp.gate_proj.weight[1,1] model.embed_tokens.weight[151936,1024]",
           { 28, 1024, 16, 8, 151936 } },
         { "h.{0-11}.attn.c_attn.weight[768,2304] h.0.mlp.c_fc.weight[1,1] wte.weight[50257,768]",
-          { 12, 768, 0, 0, 50257 } },
+          { 12, 768, 12, 12, 50257 } },
         { "model.layers.{0-31}.self_attn.qkv_proj.weight[9216,3072] "
         "model.layers.0.mlp.gate_up_proj.weight[1,1] "
           "model.embed_tokens.weight[32064,3072]", { 32, 3072, 32, 32, 32064 } },
         { "bert.embeddings.word_embeddings.weight[30522,768] "
           "bert.encoder.layer.{0-11}.attention.self.query.weight[768,768] "
           "bert.encoder.layer.{0-11}.attention.self.key.weight[768,768]",
-          { 12, 768, 0, 0, 30522 } },
+          { 12, 768, 12, 12, 30522 } },
         { "model.layers.{0-9}.self_attn.q_proj.weight[3000,3000] "
         "model.layers.0.self_attn.k_proj.weight[3000,3000] "
           "model.layers.0.mlp.gate_proj.weight[1,1] model.layers.0.input_layernorm.weight[3000]",
@@ -270,8 +270,8 @@ static void sizes_of_language_models(void **state) {
           "electra.encoder.layer.{0-11}.attention.self.query.weight[256,256] "
           "electra.encoder.layer.{0-11}.attention.self.key.weight[256,256]",
           { 12, 256, 0, 0, 30522 } },
-        { LLAMA("2") "model.layers.2.eh_proj.weight[4096,8192]", { 2, 4096, 0, 0, 128256 } },
-        { LLAMA("2") "model.layers.1.eh_proj.weight[4096,8192]", { 3, 4096, 0, 0, 128256 } },
+        { LLAMA("2") "model.layers.2.eh_proj.weight[4096,8192]", { 2, 4096, 32, 8, 128256 } },
+        { LLAMA("2") "model.layers.1.eh_proj.weight[4096,8192]", { 3, 4096, 32, 8, 128256 } },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -151,7 +151,7 @@ static const sft_code_info code_table[] = {
       UNS, NULL, ALL, SFT_HINT_GUNZIP },
     { SFT_FOUND_ZSTD, "found_zstd", "this is zstd data",
       UNS, NULL, ALL, SFT_HINT_UNZSTD },
-    { SFT_FOUND_NPY, "found_npy", "this is a NumPy array file",
+    { SFT_FOUND_NPY, "found_npy", "this is a file of NumPy arrays",
       UNS, NULL, ALL, SFT_HINT_USE_NUMPY },
     { SFT_FOUND_INDEX, "found_index", "this is the index of a sharded model",
       UNS, NULL, ALL, SFT_HINT_NAME_INDEX },

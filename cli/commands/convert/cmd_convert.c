@@ -329,9 +329,8 @@ static sft_code convert_foreign(convert_run *run, sft_error *err) {
     return convert_opened(run, err);
 }
 
-/* An option that chooses or names what another format has, and that changes nothing here; NULL:
- * none. In folders of all formats it is for the others. */
-static const char *import_option(const cli_settings *set) {
+/* They choose or name what another format has. In folders of all formats they are for the others. */
+const char *convert_import_option(const cli_settings *set) {
     return set->list_branches ? "--list" : set->recursive ? NULL
          : set->root ? "--root" : set->all ? "--all" : set->as_dtypes.count > 0 ? "--as"
          : set->strip_prefix ? "--strip-prefix" : set->separator ? "--separator"
@@ -378,14 +377,13 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     run->into_folder = is_folder_asked(run);
     if (c->import && c->set.as_dtypes.count > 0 && !c->as_matched && !c->set.recursive
         && !c->set.list_branches)
-        return sfti_fail(err, SFT_TENSOR_NOT_FOUND,
-                         "expected tensors that match --as, found none");
+        return sfti_fail(err, SFT_TENSOR_NOT_FOUND, CLI_NO_AS);
     if (c->import && run->into_folder) code = convert_import_shards(run, err);
     if (code) return code;
     if (c->import) return convert_foreign(run, err);
-    if (import_option(&c->set))
-        return cli_usage_error(err, "expected a model in another format for %s, found safetensors",
-                               import_option(&c->set));
+    const char *option = convert_import_option(&c->set);
+    if (option)
+        return cli_usage_error(err, CLI_NO_IMPORT, option);
     if (c->set.quantize) return convert_quantise(run, err);
     if (is_export(c)) return export_model(run, err);
     if (!run->casts)

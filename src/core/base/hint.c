@@ -28,7 +28,7 @@ static const hint_row hint_table[] = {
     { SFT_HINT_XET, "fetch the file with a client that knows Xet" },
     { SFT_HINT_WEB_PAGE, "the download was answered by a web page (login, error); open it in a "
                          "browser, then download again" },
-    { SFT_HINT_UNPACK, "unpack it first" },
+    { SFT_HINT_UNPACK, "unpack the archive first" },
     { SFT_HINT_CONVERT_CHECKPOINT, "convert it to safetensors, which runs nothing of it" },
     { SFT_HINT_PICKLE, "convert it to safetensors if it holds arrays; loading it can run code" },
     { SFT_HINT_USE_GGUF, "convert it to safetensors" },

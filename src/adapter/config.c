@@ -218,7 +218,7 @@ const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span modu
 
 /* Whether a module's name without what PEFT puts before it is matched by a pattern, or its end from
  * a dot on. A dot of the pattern is any character. */
-static bool is_matched(sft_span name, sft_span pattern) {
+static bool matches_end(sft_span name, sft_span pattern) {
     size_t at = name.len;
     bool whole = pattern.len > 0 && pattern.data[0] == '^';
     if (whole) pattern = sfti_from(pattern, 1);
@@ -255,7 +255,7 @@ bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, dou
     uint32_t last = first == SFTI_NO_NAME ? (uint32_t)config->pattern_count : first;
     for (uint32_t i = 0; config->dotted > 0 && i < last; i++) {
         if (!memchr(config->patterns[i].name.data, '.', config->patterns[i].name.len)
-            || !is_matched(name, config->patterns[i].name))
+            || !matches_end(name, config->patterns[i].name))
             continue;
         first = sfti_names_find(&config->names, config->patterns[i].name);
         last = 0;

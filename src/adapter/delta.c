@@ -152,9 +152,9 @@ static sft_code load_ia3(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
         /* columns are inputs of a group, and how many groups there are is not told */
         if (count == op->rows && op->channels && op->rows % op->channels == 0)
             return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
-                                    "expected factors that can only be of a layer's rows or of its "
-                                    "columns, found those of a convolution that may have as many of "
-                                    "both, by its groups");
+                                    "expected factors that can only be of a layer's rows or of "
+                                    "its columns, found those of a convolution that may have as "
+                                    "many of both, by its groups");
         op->by_column = count == op->channels;
     }
     if (!peft && op->module->slot[SFTI_SLOT_IA3_ON_INPUT]) {

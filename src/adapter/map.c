@@ -219,7 +219,10 @@ static sft_code settle_square(map_names *names, const stored_parts *all, sfti_lo
     uint32_t at = sfti_names_find(&all->names, part);
     bool plain = stored == SFTI_STORED_PLAIN && sfti_number_among(CONV1D, part) >= 0;
     bool turned = stored == SFTI_STORED_TURNED;
-    if (!plain && !turned && at != SFTI_NO_NAME) plain = all->seen[at][0], turned = all->seen[at][1];
+    if (!plain && !turned && at != SFTI_NO_NAME) {
+        plain = all->seen[at][0];
+        turned = all->seen[at][1];
+    }
     if (!plain && !turned) turned = sfti_number_among(CONV1D, part) >= 0;
     target->turned = turned;
     if (plain != turned) return SFT_OK;

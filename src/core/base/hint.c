@@ -130,6 +130,9 @@ static const hint_row hint_table[] = {
     { SFT_HINT_TENSOR_SHARD, "take the file of the tensor's shard (sft_set_shard_at)" },
     { SFT_HINT_FOLDER, "name a model's file or its index in the folder" },
     { SFT_HINT_VERSIONS, "list the versions that are kept" },
+    { SFT_HINT_LORA_NAMES, "convert the adapter's names and its configuration together, or remove "
+                           "the key first" },
+    { SFT_HINT_DECLARED_NAMES, "compute the values of the quantised layers first" },
 };
 
 /* The process's own, set before other threads use the library. */

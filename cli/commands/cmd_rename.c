@@ -153,7 +153,7 @@ static sft_code rename_to_folder(set_rename *r, const char *folder, sft_error *e
 static sft_code rename_set(cli *c, const char *index, const sft_set *set, const sft_pair *names,
                     size_t count, sft_error *err) {
     set_rename r = { .c = c, .index = index, .set = set, .names = names, .count = count };
-    sft_code code = cli_output_no_stream(c, err);
+    sft_code code = cli_output_is_folder(c, err);
     if (!code) code = cli_fresh_begin(&r.fresh, c, index, sft_set_shard_count(set), err);
     if (!code) r.shard_of = sfti_arena_array(&r.fresh.arena, count, sizeof *r.shard_of);
     if (!code && !r.shard_of) code = sfti_fail_memory(err, count * sizeof *r.shard_of);

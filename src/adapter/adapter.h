@@ -30,6 +30,9 @@ typedef struct sfti_lora_config {
     double alpha;
     sfti_lora_pattern *patterns;
     size_t pattern_count, pattern_capacity;
+    sft_span *inputs;  /* (IA)³: ends of the names of modules whose factors are of inputs */
+    size_t input_count, input_capacity;
+    bool tells_inputs; /* those are all of them */
     size_t dotted; /* patterns with a dot, which stands for any character */
     sfti_names names; /* of the patterns */
 } sfti_lora_config;
@@ -87,6 +90,8 @@ sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *module, d
 sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component, sft_error *err);
 /* The configuration of a module, or NULL. */
 const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span module);
+/* Whether factors of a module by (IA)³ are of its inputs, by its configuration; -1: not told. */
+int sfti_lora_on_inputs(const sfti_lora *lora, sft_span module);
 /* Alpha of a module by its configuration, which is PEFT's default if it tells the method and no
  * alpha; false if it tells neither. */
 bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, double *out);

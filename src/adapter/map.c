@@ -367,8 +367,9 @@ static sft_code add_biases(map_names *names, sfti_lora_module *m, const uint32_t
         if (target.turned && target.rows == all && rows == across) target.rows = rows;
         bool fits = bias && cols == 1 && target.row + target.rows <= rows;
         const sft_tensor *factor = sfti_lora_tensor(names->lora, m, SFTI_SLOT_IA3_FACTOR);
-        if (factor && factor->rank > 2 && !required && sft_tensor_elements(factor) != all)
-            continue; /* of columns */
+        int inputs = factor && factor->rank > 2 ? sfti_lora_on_inputs(names->lora, m->name) : 0;
+        bool columns = inputs < 0 ? sft_tensor_elements(factor) != all : inputs > 0;
+        if (columns && !required) continue;
         if (!fits && required) {
             const sft_tensor *first = first_tensor(names->lora, m);
             return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, first->offset, first->name,

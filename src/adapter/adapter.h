@@ -69,6 +69,8 @@ sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft
 void sfti_lora_close(sfti_lora *lora);
 /* What was said, without the hints of codes that are about single files. */
 sft_code sfti_lora_told(sft_code code, sft_error *err);
+/* A failure, with what to try next. */
+sft_code sfti_lora_hint(sft_code code, sft_hint hint, sft_error *err);
 /* Refuses a module of which the configuration tells another method or rank than its tensors. */
 sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m,
                          const sft_tensor *tensor, sft_error *err);

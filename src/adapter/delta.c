@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/number.h"
+#include "safetensors_codes.h"
 
 #include <string.h>
 
@@ -151,12 +152,14 @@ static sft_code load_ia3(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
     if (peft && tensor->rank > 2 && !op->bias) { /* of a convolution: [1, n, 1...] for both */
         /* columns are inputs of a group, and how many groups there are is not told */
         int inputs = sfti_lora_on_inputs(op->lora, op->module->name);
-        if (inputs < 0 && count == op->rows && op->channels && op->rows % op->channels == 0)
-            return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+        if (inputs < 0 && count == op->rows && op->channels && op->rows % op->channels == 0) {
+            code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
                                     "expected factors that can only be of a layer's rows or of "
                                     "its columns, or a configuration whose "
                                     "\"feedforward_modules\" tells, found those of a convolution "
                                     "that may have as many of both, by its groups");
+            return sfti_lora_hint(code, SFT_HINT_ADAPTER_CONFIG, err);
+        }
         op->by_column = inputs < 0 ? count == op->channels : inputs > 0;
     }
     if (!peft && op->module->slot[SFTI_SLOT_IA3_ON_INPUT]) {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "os/io.h"
 #include "packed/shapes.h"
+#include "safetensors_codes.h"
 
 #include <string.h>
 
@@ -227,12 +228,15 @@ static sft_code settle_square(map_names *names, const stored_parts *all, sfti_lo
     target->turned = turned;
     if (plain != turned) return SFT_OK;
     const sft_tensor *first = first_tensor(names->lora, m);
-    return sfti_fail_tensor(err, SFT_CAST_DTYPE, first->offset, first->name,
-                            "expected a layer whose sizes or name tell whether \"fan_in_fan_out\" "
-                            "of the configuration is meant for it, found %.*s of %llu x %llu: PEFT "
-                            "ignores it for nn.Linear, and which of the two this was is not known",
-                            SFTI_CLIP(tensor->name, 120), (unsigned long long)tensor->shape[0],
-                            (unsigned long long)tensor->shape[1]);
+    sft_code code = sfti_fail_tensor(err, SFT_CAST_DTYPE, first->offset, first->name,
+                                     "expected a layer whose sizes or name tell whether "
+                                     "\"fan_in_fan_out\" of the configuration is meant for it, "
+                                     "found %.*s of %llu x %llu: PEFT ignores it for nn.Linear, "
+                                     "and which of the two this was is not known",
+                                     SFTI_CLIP(tensor->name, 120),
+                                     (unsigned long long)tensor->shape[0],
+                                     (unsigned long long)tensor->shape[1]);
+    return sfti_lora_hint(code, SFT_HINT_ADAPTER_CONFIG, err);
 }
 
 /* Square layers, by what others of the same last part are. */

@@ -134,8 +134,8 @@ static const hint_row hint_table[] = {
                            "the key first" },
     { SFT_HINT_DECLARED_NAMES, "compute the values of the quantised layers first" },
     { SFT_HINT_ADAPTER_CONFIG, "tell it in adapter_config.json beside the adapter: "
-                               "\"fan_in_fan_out\": false for nn.Linear, \"feedforward_modules\" as "
-                               "a list of names" },
+                               "\"fan_in_fan_out\": false for nn.Linear, "
+                               "\"feedforward_modules\" as a list of names" },
     { SFT_HINT_ADAPTER_PROGRAM, "merge it with the program that wrote it" },
     { SFT_HINT_ADAPTER_TENSOR, "leave the tensor out if it is not meant" },
 };

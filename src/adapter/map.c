@@ -465,7 +465,7 @@ static sft_code settle_module(map_names *names, sfti_lora_module *m, const uint3
 
 /* ── PEFT's names of a model whose file has another prefix ── */
 
-/* The tensor of a module if what its names begin with, `drop` bytes, gives way to `add`, or NULL. */
+/* The tensor of a module if what its names begin with, drop bytes, gives way to add, or NULL. */
 static const sft_tensor *tensor_beneath(const map_names *names, const sfti_lora_module *m,
                                         size_t drop, sft_span add, size_t *shard) {
     char text[2 * SFTI_LORA_NAME + sizeof ".weight"];

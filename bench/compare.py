@@ -133,8 +133,8 @@ class Bench(Adapters, Cold, Imports, Quantised, Remote, Writing):
         return table(["tensors", "header", "ours, counted", "allocations", "ours, RSS",
                       "official, RSS", "Python json, RSS"], rows) + (
             "\nCounted: peak of all memory got from the allocator, the copy of the header "
-            "included, over the header's size. RSS: growth of the process' high-water mark by "
-            "the first open (Python json: the text is there already); nothing to be seen for "
+            "included, over the header's size. RSS: how much the first open raises the process's "
+            "high-water mark (Python json: with the text already in memory); it means little for "
             "small headers.\n")
 
     def rss(self, result, size):
@@ -159,7 +159,7 @@ class Bench(Adapters, Cold, Imports, Quantised, Remote, Writing):
                          self.rss(got["ours"], size), self.rss(got["official"], size)])
         return table(["header", "size", "ours, ms", "official, ms", "official ÷ ours",
                       "ours, RSS", "official, RSS"], rows) + (
-            "\nAt level compat, for the official package accepts them all.\n")
+            "\nAt level compat, because the official package accepts them all.\n")
 
     # ── process ──
 
@@ -186,7 +186,7 @@ class Bench(Adapters, Cold, Imports, Quantised, Remote, Writing):
                          ratio(got["official"], got["ours"])])
         return table(["tensors", "`/bin/true`, ms", "`safetensors ls`, ms",
                       "Python and `safe_open`, ms", "Python alone, ms", "official ÷ ours"],
-                     rows) + ("\nWhole processes, output thrown away: open the file and print "
+                     rows) + ("\nWhole processes, output discarded: open the file and print "
                               "name, dtype and shape of every tensor.\n")
 
     # ── bytes ──
@@ -306,8 +306,8 @@ class Bench(Adapters, Cold, Imports, Quantised, Remote, Writing):
         size = statistics.mean(header_bytes(path) for path in files) / 1e3
         return table(["1,000 models", "wall, ms", "processor, ms", "wall ÷ first",
                       "processor ÷ first"], rows) + (
-            "\nWhole processes, output thrown away, warm cache. LoRAs of %d tensors as kohya's "
-            "scripts write them, headers of %.0f KB of which 6,800 tags are the most.\n"
+            "\nWhole processes, output discarded, warm cache. LoRAs of %d tensors as kohya's "
+            "scripts write them, headers of %.0f KB, most of it 6,800 tags.\n"
             % (len(tensor_names(files[0])), size))
 
     # ── hash ──

@@ -186,7 +186,7 @@ class Bench:
                       "Parquet ÷ ours"], rows) + note + (
             "save_file is followed by the SHA-256 of each file, which ours takes, too. Each writes "
             "into a folder that was emptied before the turn. Over the one before: into a folder "
-            "with the dataset of the turn before, which ours keeps until the new one is whole; "
+            "with the dataset of the previous turn, which ours keeps until the new one is complete; "
             "the others replace file by file.\n")
 
     def write(self):

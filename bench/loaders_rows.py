@@ -358,7 +358,7 @@ class Rows:
             "%s, each with an I64 beside it; files (Parquet: row groups) of %s rows. Parquet: "
             "uncompressed, without dictionaries; as it comes: pyarrow's defaults (Snappy, "
             "dictionaries). Every value that is read is summed by numpy."
-            % (", ".join("%s of %s" % (format(int(one[1] * self.args.part), ","), one[0])
+            % (", ".join("%s rows of %s" % (format(int(one[1] * self.args.part), ","), one[0])
                          for one in KINDS.values()),
                ", ".join(format(one[3], ",") for one in KINDS.values()))))
 

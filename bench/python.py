@@ -272,7 +272,7 @@ class Bench:
                              *map(cell, fast), ratio(fast[1], fast[0])])
         return table(["", "tensors", "ours, ms", "official and fsync, ms", "official ÷ ours",
                       "ours, `sync=False`, ms", "official, ms", "official ÷ ours"], rows) + (
-            "\nWall time. `save_file` over the file of the turn before. Ours waits for the disk "
+            "\nWall time. `save_file` replaces the file of the previous turn. Ours waits for the disk "
             "by default; the official package does not, so it is followed by fsync of the file "
             "and of its folder.\n")
 

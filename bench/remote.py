@@ -142,4 +142,4 @@ class Remote:
                       "curl, one request, ms", "CPU", "curl ÷ ours"],
                      [["", *[cell(got[n][i]) for n in ("ours", "curl", "one") for i in (0, 1)],
                        ratio(got["curl"][0], got["ours"][0])]]) + (
-            "\nFrom this machine's cache, by plain HTTP, thrown away.\n")
+            "\nFrom this machine's cache, by plain HTTP, discarded.\n")

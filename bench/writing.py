@@ -190,8 +190,8 @@ class Writing:
         return table(["one key of the metadata", "method", "ours, ms", "official, ms",
                       "official and fsync, ms", "÷ ours"], rows) + (
             "\nA file of %.1f GB. Ours: open, set, apply, durable. Official: `load_file` and "
-            "`save_file` to the same path, for there is no other way. \"Nothing cached\": the "
-            "file's pages were dropped before. The last row are whole processes, `safetensors "
+            "`save_file` to the same path, because there is no other way. \"Nothing cached\": the "
+            "file's pages were dropped before. The last row is of whole processes: `safetensors "
             "meta set` and Python.\n" % (self.size() / 1e9))
 
     # ── reshape ──

@@ -146,9 +146,61 @@ def check_environments():
             check(len(file.readlines()) == 2, "the same wheels are fetched once")
 
 
+# One environment that two makes of one clone want, and what the cache keeps of others.
+SAME = r"""
+set -euo pipefail
+name=toy locks=(lock.txt) fetch="download" download_size="1 MB"
+source tools/environment.sh
+is_old() { [[ ! -e $1 ]]; }
+make_venv() {
+    echo venv >>"$root/steps"
+    mkdir -p "$venv/bin" "$wheels" "$packages"
+    ln -s "$(type -P true)" "$venv/bin/python"
+    install_packages
+    sleep 0.3
+    echo "$key" >"$venv/key"
+}
+pip() {
+    echo "$1" >>"$root/steps"
+    sleep 0.3
+    [[ $1 != wheel ]] || touch "$package/toy.whl"
+    [[ $1 != install || -e $package/toy.whl ]] || echo "lost" >>"$root/steps"
+}
+make_environment
+"""
+
+
+def check_same_environment():
+    with tempfile.TemporaryDirectory(prefix="sft-front-") as folder:
+        cache = os.path.join(folder, "libsafetensors")
+        os.makedirs(os.path.join(folder, "tools"))
+        os.makedirs(os.path.join(cache, "packages-old"))
+        shutil.copy(os.path.join(ROOT, "tools", "environment.sh"), os.path.join(folder, "tools"))
+        for path in ("lock.txt", "libsafetensors/packages-old.lock",
+                     "libsafetensors/packages-used.lock"):
+            with open(os.path.join(folder, path), "w", encoding="utf-8"):
+                pass
+        for name in ("packages-old", "packages-old.lock"):
+            os.utime(os.path.join(cache, name), (time.time() - 90 * 86400,) * 2)
+        running = [subprocess.Popen(["bash", "-c", SAME, "toy.sh"], cwd=folder, text=True,
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                    env=dict(os.environ, XDG_CACHE_HOME=folder))
+                   for _ in range(2)]
+        said = "".join(one.communicate()[0] for one in running)
+        with open(os.path.join(folder, "steps"), encoding="utf-8") as file:
+            steps = file.read().split()
+        check(not any(one.returncode for one in running)
+              and steps == ["venv", "wheel", "install"], "one environment, two makes",
+              said + str(steps))
+        left = sorted(os.listdir(cache))
+        check("packages-old" not in left and "packages-old.lock" not in left
+              and "packages-used.lock" in left, "stale packages and their locks go", str(left))
+
+
 check_readme()
 check_demo()
 check_install()
 check_environments()
+check_same_environment()
 print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
 sys.exit(0 if all(results) else 1)

@@ -35,7 +35,11 @@ WRITES = {
     "info": ["lora m s nosuch --save-as a1111", "lora --save-as lora-manager --dry-run",
              "lora --save-as civitai --force --hash sha256", "lora --save-as modelspec",
              "lora --save-as modelspec --force --dry-run", "lora --save-as a1111 -f name"],
-    "merge": ["s -o one.safetensors", "s m -o two.safetensors --dry-run", "m", "nosuch -o x"],
+    "merge": ["s -o one.safetensors", "s m -o two.safetensors --dry-run", "m", "nosuch -o x",
+              "vae.safetensors -o all.safetensors --as checkpoint", "m -o x --as checkpoint",
+              "vae.safetensors -o x --as checkpoint --dry-run",
+              "--method linear base.safetensors base.safetensors:0.5 -o linear.safetensors",
+              "--method ties --base base.safetensors base.safetensors -o x.safetensors --dry-run"],
     "lora": ["info lora/neon-city.safetensors pair.safetensors m nosuch",
              "merge base.safetensors pair.safetensors:0.5 -o out.safetensors",
              "merge base.safetensors pair.safetensors -o x --dry-run --ignore-unmatched",
@@ -55,7 +59,10 @@ WRITES = {
     "add": ["m x=x.npy", "s x=x.npy", "s x=x.npy --replace --dry-run", "m y=m"],
     "convert": ["m -o out.safetensors -d F32", "s -o half -d F16", "s -o dry -d F16 --dry-run",
                 "m --in-place -d F16", "s --in-place -d F64 --dry-run",
-                "s --in-place -d F64", "s --in-place -d F64", "m -o x -d F33"],
+                "s --in-place -d F64", "s --in-place -d F64", "m -o x -d F33",
+                "x.npy -o y.safetensors", "x.npy -o y.safetensors -d F16",
+                "vae.safetensors -o v --layout diffusers", "vae.safetensors -o e.npz",
+                "vae.safetensors -o v.safetensors --layout single --dry-run"],
     "repair": ["m -o out.safetensors", "broken.safetensors -o fixed.safetensors",
                "broken.safetensors --in-place", "s -o out", "bad/model.safetensors.index.json -o b",
                "bare -o whole --dry-run", "bare -o whole", "cut.safetensors -o x", "m",
@@ -196,6 +203,9 @@ def example(folder):
             "private.safetensors": len(header).to_bytes(8, "little") + header,
             "base.safetensors": plain(b'"a.weight":{"dtype":"F32","shape":[2,2],'
                                       b'"data_offsets":[0,16]}', 16),
+            "vae.safetensors": plain(b'"decoder.up.3.block.0.norm1.weight":{"dtype":"F16","shape":[2],'
+                                     b'"data_offsets":[0,4]},"encoder.down.0.block.0.norm1.weight":'
+                                     b'{"dtype":"F16","shape":[2],"data_offsets":[4,8]}', 8),
             "pair.safetensors": plain(b'"a.lora_A.weight":{"dtype":"F32","shape":[1,2],'
                                       b'"data_offsets":[0,8]},"a.lora_B.weight":{"dtype":"F32",'
                                       b'"shape":[2,1],"data_offsets":[8,16]}', 16),

@@ -98,7 +98,9 @@ install_packages() {
         new_venv=
     fi
     touch "$packages"
-    find "$cache" -maxdepth 1 -name 'packages-*' -type d -mtime +60 -exec rm -rf {} +
+    # A lock is touched whenever it is taken.
+    find "$cache" -maxdepth 1 -name 'packages-*' '(' -type d -o -name '*.lock' ')' -mtime +60 \
+        -exec rm -rf {} +
     exec {lock}>&-
 }
 
@@ -135,13 +137,13 @@ is_old() {
 # In build/package-*, for all environments of one Python: this clone's source package, what it holds,
 # and the wheel made of that, so that a file that it lacks is missed at once. It is compiled as
 # tests/run.py compiles the library (the compiler's name, -Werror, the way from the build folder to
-# the sources): what ccache has of the one is the other's.
+# the sources): what ccache has of the one is the other's. Its lock is held until the wheel is
+# installed, so that no other make replaces it meanwhile.
 make_wheel() {
-    local lock
     package=build/package-$("$python" -c 'import sys; print(sys.implementation.cache_tag + sys.abiflags)')
     mkdir -p "$package"
-    exec {lock}>"$package/lock"
-    ! command -v flock >/dev/null || flock "$lock"
+    exec {wheel_lock}>"$package/lock"
+    ! command -v flock >/dev/null || flock "$wheel_lock"
     if is_old "$package/made"; then
         touch "$package/made.new"
         rm -f "$package"/*.tar.gz "$package"/*.whl
@@ -151,22 +153,29 @@ make_wheel() {
             --config-settings=cmake.define.SFT_WERROR=ON "./$package/source"
         mv "$package/made.new" "$package/made"
     fi
-    exec {lock}>&-
 }
 
 install_package() {
+    local wheel_lock
     cd "$root"
     [[ ! -e $venv/made ]] || is_old "$venv/package" || return 0
     touch "$venv/package.new"
     make_wheel
     pip install -qq --no-index --no-deps --force-reinstall "$package"/*.whl
+    exec {wheel_lock}>&-
     ln -sfn "$root/$package" "$venv/made"
     mv "$venv/package.new" "$venv/package"
 }
 
+# Of two that make the same environment at once, the second waits, and has nothing left to do.
 make_environment() {
+    local lock
     find_python
     settle_names
+    mkdir -p "$root/build"
+    exec {lock}>"$root/build/$name.lock"
+    ! command -v flock >/dev/null || flock "$lock"
     [[ -e $venv/key && $(<"$venv/key") == "$key" && -d $wheels ]] || make_venv
     install_package
+    exec {lock}>&-
 }

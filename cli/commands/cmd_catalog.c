@@ -88,7 +88,7 @@ static void add_model(void *ctx, cli_model *model) {
     if (run->code) return;
     if (is_listed(run, model)) { /* reported already; being named counts, whichever came first */
         bool named = !model->input->is_found && model->input->kind != CLI_EMPTY;
-        if (!run->code && named && !whole) cli_status(c, CLI_NO);
+        if (!run->code && named && !whole) cli_status(c, CLI_FAILED);
         return;
     }
     if (model->input->kind == CLI_EMPTY && !model->is_dataset && !model->input->err) {
@@ -106,7 +106,7 @@ static void add_model(void *ctx, cli_model *model) {
     if (!whole) {
         cli_progress_end(&run->progress);
         if (model->input->is_found) cli_fail_found(c, model->input, model->path, &model->err);
-        else cli_refuse(c, model->path, &model->err);
+        else cli_fail_input(c, model->path, &model->err);
         /* what a link out of the folders leads to is not quoted in the page, as messages do */
         char real[CLI_REAL_SIZE];
         if (!cli_is_remote(c, model->path) && places_real(&run->run.places, model->path, real)
@@ -424,8 +424,8 @@ const cli_command cli_catalog_command = {
       cli_unread_options, cli_output_options, cli_hash_run_options, cli_online_options,
       cli_json_options, cli_reading_options, cli_records_options, cli_remote_options,
       cli_network_options, cli_common_options },
-    { "the page was written", "it was written, but a model that was named could not be read; no "
-      "model matches --where", "the page was not written, or no model could be read, the server "
-      "did not answer, or a usage error" },
+    { "the page was written", "no model matches --where",
+      "the page was not written, a model that was named, or every one in the folders, could not "
+      "be read, the server did not answer, or a usage error" },
     0, SIZE_MAX, run_catalog, CLI_URLS_ALL,
 };

@@ -39,26 +39,27 @@ static const char *const rule_sentences[] = {
     [11] = "Each member of the header but `__metadata__` is a tensor entry: an object, or "
            "(compat only, R24) an array of exactly three elements",
     [12] = "An entry has `dtype`, `shape` and `data_offsets`",
-    [13] = "`dtype`, `shape` and `data_offsets` are each there once",
+    [13] = "An entry has each of `dtype`, `shape` and `data_offsets` only once",
     [14] = "`dtype` is a string, or (compat only, R25) an object with one member whose value is "
            "`null`",
-    [15] = "The dtype is one of the table, bytes for bytes",
-    [16] = "`shape` is an array of integers from 0 to 2^64 - 1, in digits alone: no sign, point "
-           "or exponent (`-0` and `2.0` are refused)",
-    [17] = "`data_offsets` is an array of two integers from 0 to 2^64 - 1, in digits alone",
+    [15] = "The dtype is one of the 22 names, compared byte for byte",
+    [16] = "`shape` is an array of integers from 0 to 2^64 - 1, written only as digits: no "
+           "sign, point or exponent (`-0` and `2.0` are refused)",
+    [17] = "`data_offsets` is an array of two integers from 0 to 2^64 - 1, written only as "
+           "digits",
     [18] = "`__metadata__` is an object, or `null` (R31)",
     [19] = "Each value of `__metadata__` is a string",
-    [20] = "`__metadata__` is there once, `null` counted",
+    [20] = "The header has at most one `__metadata__`, even if its value is `null`",
     [21] = "The layout of 2022 is refused with a code of its own, so that a program can offer "
            "the option `legacy`",
-    [22] = "No two tensors have one name",
-    [23] = "No key is twice in `__metadata__`",
+    [22] = "No two tensors have the same name",
+    [23] = "No key occurs twice in `__metadata__`",
     [24] = "An entry is an object",
     [25] = "A dtype is a string",
     [26] = "A shape has at most 64 dimensions",
     [27] = "The first byte of the header is `{`",
     [28] = "Only spaces (20 hexadecimal) follow the object: no tab, line feed or carriage return",
-    [29] = "An entry has no other field than the three",
+    [29] = "An entry has no fields other than `dtype`, `shape` and `data_offsets`",
     [30] = "A tensor's name holds no control character: none of U+0000 to U+001F and U+007F to "
            "U+009F",
     [31] = "`__metadata__` is not `null`",
@@ -78,9 +79,9 @@ static const char *const rule_sentences[] = {
            "strings",
     [41] = "A shard's name leads nowhere outside the folder of the index: no absolute path, no "
            "component `..`, no backslash, no NUL",
-    [42] = "Each shard the index names is there",
-    [43] = "Each tensor the index names is in some shard",
-    [44] = "Each tensor the index names is in the shard that it names",
+    [42] = "Each shard that the index names exists",
+    [43] = "Each tensor that the index names is in some shard",
+    [44] = "Each tensor that the index names is in the shard that the index gives for it",
     [45] = "No tensor is in two shards",
 };
 

@@ -32,6 +32,7 @@ static sft_code check_usage(const cli_settings *set, size_t count, sft_error *er
         { set->merge_of && set->header_only, "--merge-of", "--header" },
         { set->merge_of && (set->atol || set->rtol), "--merge-of", "--atol and --rtol" },
         { set->merge_of && set->no_metadata, "--merge-of", "--no-metadata" },
+        { set->merge_of && set->format == CLI_TSV, "--merge-of", "--tsv" },
         { set->header_only && (set->atol || set->rtol), "--header", "--atol and --rtol" },
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

@@ -527,7 +527,8 @@ const cli_command cli_find_command = {
       cli_unread_options, cli_hash_run_options, cli_input_options, cli_json_options,
       cli_reading_options, cli_records_options, cli_remote_options, cli_network_options,
       cli_common_options },
-    { "a model was found", "no model was found",
+    { "a model was found; with --fits: one that FILE can be used with",
+      "no model was found; with --fits: none that FILE can be used with, whatever --all lists",
       CLI_UNREAD_STATUS ", or a usage error" },
     1, SIZE_MAX, run_find, CLI_URLS_OWN,
 };

@@ -55,6 +55,7 @@ static bool is_lost_model(const char *path, const sft_open_options *open, sft_co
     case SFT_FOUND_HTML: return true;
     case SFT_FOUND_ZIP:
     case SFT_FOUND_TORCH:
+    case SFT_FOUND_NPY:
     case SFT_FOUND_PICKLE: return sure && other != SFT_FOREIGN_KIND;
     case SFT_FOUND_HDF5: return false;
     default: return sure;

@@ -145,7 +145,7 @@ sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options,
                 || code == SFT_INDEX_PATH;
     if (!foreign || sft_path_is_index(path)) return code;
     /* opening tells more of a zip archive, and recognising reads as much of it */
-    bool is_zip = code == SFT_FOUND_ZIP || code == SFT_FOUND_TORCH;
+    bool is_zip = code == SFT_FOUND_ZIP || code == SFT_FOUND_TORCH || code == SFT_FOUND_NPY;
     if (!is_zip) told = sft_import_recognise(path, c->open.files, &format, &other);
     if (told == SFT_OUT_OF_MEMORY) { /* it may be one of them all the same */
         *err = other;

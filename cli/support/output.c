@@ -106,6 +106,13 @@ sft_code cli_output_no_stream(const cli *c, sft_error *err) {
                           "expected a path for -o, found - (standard output)");
 }
 
+sft_code cli_output_is_folder(const cli *c, sft_error *err) {
+    sft_code code = cli_output_no_stream(c, err);
+    if (code || !cli_output_is_file(c)) return code;
+    return cli_usage_error(err, "expected the name of a folder for -o, found that of a file; "
+                           "\"%s/\" names a folder", c->set.output);
+}
+
 /* Forward from where the descriptor is: behind what the shell has put there. */
 static sft_code write_stream(void *ctx, const void *bytes, size_t len, sft_error *err) {
     (void)ctx;
@@ -419,7 +426,7 @@ typedef struct set_output {
 bool cli_output_is_file(const cli *c) {
     sft_span out = sft_span_cstr(c->set.output ? c->set.output : "");
     const char *dot = out.len > 1 ? strrchr(out.data + 1, '.') : NULL;
-    return cli_output_is_stream(c)
+    return cli_output_is_stream(c) || cli_other_format(out) < CLI_OTHER_FORMATS
         || (dot && (strcmp(dot, ".safetensors") == 0 || strcmp(dot, ".sft") == 0));
 }
 

@@ -43,6 +43,8 @@ sft_code cli_output_agrees(const cli *c, sft_error *err);
 bool cli_output_is_stream(const cli *c);
 /* Fail for -o -, of a command that writes files by their names. */
 sft_code cli_output_no_stream(const cli *c, sft_error *err);
+/* Fail for -o - and the name of a file, of a command that writes a folder. */
+sft_code cli_output_is_folder(const cli *c, sft_error *err);
 /* The sink; nothing is there until it is finished, unless it is a stream. */
 sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err);
 /* Whether a failure, once all inputs are open, is about the output. */
@@ -56,7 +58,8 @@ sft_code cli_output_parts(const cli_output *out, cli *c, cli_parts *parts, sft_e
  * metadata of the one that the parts came from. */
 sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *err);
 
-/* -o names a file, by how it ends, or standard output, and no folder for the shards of a model. */
+/* -o names a file, of whatever format, by how it ends, or standard output, and no folder for the
+ * shards of a model. */
 bool cli_output_is_file(const cli *c);
 /* With --keep-mtime *out becomes the time of the last change of that file. */
 sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_error *err);

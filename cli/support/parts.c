@@ -40,6 +40,8 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
     }
     p->sets = sets;
     p->opened = opened;
+    p->imported = p->imported || c->import;
+    p->as_matched = p->as_matched || (c->import && c->as_matched);
     p->opened[p->set_count] = p->path;
     p->sets[p->set_count++] = set;
     return SFT_OK;

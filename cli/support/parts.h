@@ -36,6 +36,8 @@ typedef struct cli_parts {
     bool has_metadata;  /* even if there are no pairs */
     size_t conflicts;   /* keys of which a later value was not taken */
     const char *two;    /* the key among them by which tensors are read, or NULL */
+    bool imported;      /* a model is in another format */
+    bool as_matched;    /* --as named a tensor of one */
     bool changed;       /* some parts come from elsewhere */
     bool untold;        /* the command itself says what was written */
     /* Asked while they are written, `last` when all are, before the result is published: false

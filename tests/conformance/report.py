@@ -12,18 +12,19 @@ GROUPS = {"valid": "valid files about no rule", "legacy": "the layout of 2022",
 
 HEAD = """# Conformance of other readers
 
-Readers of safetensors that install by name from PyPI and npm, on the files of
-[tests/corpus](../tests/corpus/README.md) and those probes of the shared test data that are not
-among them. `make conformance` installs the readers one by one, runs them and renews this page; [the
-corpus has a page](../tests/corpus/README.md#joining-the-table) on how a reader joins. A file has 60
-seconds and 2 GiB; one that ends the reader's process is opened again in a new one.
+This page compares readers of safetensors that can be installed by name from PyPI and npm, on the
+files of [tests/corpus](../tests/corpus/README.md) and those probes of the shared test data that are
+not among them. `make conformance` installs the readers one by one, runs them and renews this page;
+[the corpus's page](../tests/corpus/README.md#joining-the-table) says how to add a reader. Each file
+is limited to 60 seconds and 2 GiB; a file that ends the reader's process is opened again in a new
+one.
 
 A reader should do what all levels of the [rules](format.md) agree on. Where the levels differ (a
-repeated name, an entry that the official package takes although the written format has no such
-thing), either verdict is right, and only content that differs from the official package's is
-counted. A reader of headers alone is not asked for bytes, but is expected to refuse what a header
-and the size of the file show to be wrong. One that lacks a dtype refuses files that it should
-accept, under R15, R36 and R37. Sets of shards are not part of this.
+repeated name, or an entry that the official package accepts although the written format does not
+allow it), either verdict is right, and only content that differs from the official package's is
+counted. A reader of headers alone is not asked for bytes, but is expected to refuse whatever the
+header and the size of the file show to be wrong. A reader that lacks a dtype refuses files that it
+should accept, under R15, R36 and R37. Sets of shards are not covered.
 
 """
 
@@ -109,7 +110,7 @@ def write(path, readers, results):
     text += "What stands out:\n\n" + "".join("* %s: %s\n" % (reader["id"], reader["note"])
                                              for reader in readers if reader["note"]) + "\n"
     text += ("## Rule by rule\n\nColumns are the readers above. `+3`: accepts three files that it "
-             "must not; `−3`: refuses\nthree that it must accept; `≠3`: accepts three and finds "
+             "must not; `−3`: refuses\nthree that it must accept; `≠3`: accepts three but finds "
              "other names, dtypes, shapes, offsets,\nbytes or metadata; `!3`: crashes, hangs or runs "
              "out of memory on three; `·`: agrees on all.\n\n")
     text += by_rule(readers, results, found)
@@ -123,11 +124,11 @@ def tail():
     return """## Not here
 
 * transformers, diffusers, accelerate, timm and PyTorch's `HuggingFaceStorageReader` read through
-  the official package, whose rows are theirs too.
-* What is distributed as source alone: stable-diffusion.cpp, safetensors-cpp, crates (candle and
-  burn use the official one). The converter of llama.cpp is gguf's row, and the C of safetensors.h
-  that of openvino-genai.
-* modelaudit has a parser of its own, but judges more than the format, and brings many packages with it.
-* Debian 12 has no reader of safetensors. npm may have more than these three: its search was not at
-  hand when this was written.
+  the official package, so its rows apply to them too.
+* Readers distributed only as source: stable-diffusion.cpp, safetensors-cpp, crates (candle and
+  burn use the official one). The row of gguf covers the converter of llama.cpp, and that of
+  openvino-genai covers the C code of safetensors.h.
+* modelaudit has a parser of its own, but judges more than the format, and pulls in many packages.
+* Debian 12 has no reader of safetensors. npm may have more than these three: its search was not
+  available when this was written.
 """

@@ -11,6 +11,7 @@
 #include "support/parts.h"
 #include "support/records.h"
 #include "support/remote.h"
+#include "support/renamed.h"
 #include "support/values.h"
 #include "support/words.h"
 
@@ -303,6 +304,13 @@ static sft_code export_model(convert_run *run, sft_error *err) {
                 list[count++] = sft_conversion_part(run->conversion, i);
         parts = list;
     }
+    if (!code && !c->import) { /* the formats have no metadata to tell other names of a tensor */
+        cli_aliases aliases;
+        sfti_arena *arena = &run->parts.arena;
+        code = cli_aliases_of(run->parts.sets[0], arena, &aliases, err);
+        if (!code) code = cli_aliases_once(&aliases, arena, err);
+        if (!code) code = cli_aliases_add(&aliases, arena, &parts, &count, err);
+    }
     if (!code) code = export_parts(run, &out, parts, count, err);
     if (!code && run->casts) return convert_say(run, false, out.path, err);
     if (!code) convert_say_file(run, out.path, parts, count);
@@ -327,17 +335,6 @@ static sft_code convert_foreign(convert_run *run, sft_error *err) {
     if (code) return code;
     cli_parts_drop(&run->parts);
     return convert_opened(run, err);
-}
-
-/* An option that chooses or names what another format has, and that changes nothing here; NULL:
- * none. In folders of all formats it is for the others. */
-static const char *import_option(const cli_settings *set) {
-    return set->list_branches ? "--list" : set->recursive ? NULL
-         : set->root ? "--root" : set->all ? "--all" : set->as_dtypes.count > 0 ? "--as"
-         : set->strip_prefix ? "--strip-prefix" : set->separator ? "--separator"
-         : set->quantised != SFT_IMPORT_SPECIAL_REFUSE ? "--quantised"
-         : set->sparse != SFT_IMPORT_SPECIAL_REFUSE ? "--sparse"
-         : set->scalars ? "--scalars" : NULL;
 }
 
 /* Options that need another one, when no --layout renames tensors. */
@@ -378,14 +375,13 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     run->into_folder = is_folder_asked(run);
     if (c->import && c->set.as_dtypes.count > 0 && !c->as_matched && !c->set.recursive
         && !c->set.list_branches)
-        return sfti_fail(err, SFT_TENSOR_NOT_FOUND,
-                         "expected tensors that match --as, found none");
+        return sfti_fail(err, SFT_TENSOR_NOT_FOUND, CLI_NO_AS);
     if (c->import && run->into_folder) code = convert_import_shards(run, err);
     if (code) return code;
     if (c->import) return convert_foreign(run, err);
-    if (import_option(&c->set))
-        return cli_usage_error(err, "expected a model in another format for %s, found safetensors",
-                               import_option(&c->set));
+    const char *option = convert_import_option(&c->set);
+    if (option)
+        return cli_usage_error(err, CLI_NO_IMPORT, option);
     if (c->set.quantize) return convert_quantise(run, err);
     if (is_export(c)) return export_model(run, err);
     if (!run->casts)

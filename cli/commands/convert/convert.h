@@ -20,6 +20,11 @@ typedef struct convert_run {
     const char *input;
 } convert_run;
 
+/* An option that was given and changes nothing, because the models are safetensors; NULL: none. */
+const char *convert_import_option(const cli_settings *set);
+#define CLI_NO_IMPORT "expected a model in another format for %s, found safetensors"
+#define CLI_NO_AS "expected tensors that match --as, found none"
+
 /* ── Results (results.c) ── */
 
 /* Names the worst of the tensors that lost more than a hundredth of their values, if there are

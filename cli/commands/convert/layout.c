@@ -263,6 +263,16 @@ static const char *other_option(const cli_settings *set) {
          : set->recursive ? "-r" : set->list_branches ? "--list" : NULL;
 }
 
+/* Options of imports say something of one of the models. */
+static sft_code check_import(layout_run *run, sft_error *err) {
+    const cli_settings *set = &run->c->set;
+    const char *option = convert_import_option(set);
+    if (option && !run->parts.imported) return cli_usage_error(err, CLI_NO_IMPORT, option);
+    return set->as_dtypes.count > 0 && !run->parts.as_matched
+             ? sfti_fail(err, SFT_TENSOR_NOT_FOUND, CLI_NO_AS)
+             : SFT_OK;
+}
+
 static sft_code convert_layout(layout_run *run, char **operands, size_t count, sft_error *err) {
     cli *c = run->c;
     const char *layout = c->set.layout;
@@ -284,6 +294,7 @@ static sft_code convert_layout(layout_run *run, char **operands, size_t count, s
     if (code) return code;
     options.ignore_unmatched = c->set.ignore_unmatched != 0;
     code = layout_open(run, operands, count, true, options, err);
+    if (!code) code = check_import(run, err);
     if (code) return code;
     say_lost(run);
     code = name_unmatched(run, err);

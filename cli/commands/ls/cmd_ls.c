@@ -323,6 +323,7 @@ static sft_code check_usage(const cli *c, sft_error *err) {
         { set->parts && set->format != CLI_HUMAN && !cli_is_json(c),
           "expected --parts without --tsv and --md, found both" },
         { set->parts && set->recursive, "expected --parts without -r, found both" },
+        { !stats && set->threads, "expected --stats or --histogram with --threads, found none" },
         { !set->parts && set->architecture, "expected --parts with --architecture, found none" },
     };
     cli_dtypes dtypes;
@@ -409,7 +410,8 @@ const cli_command cli_ls_command = {
         CLI_VALUES,
         CLI_ON(0, "dequantize", values, "an older name of --values"),
         CLI_TAKES(0, "threads", "N", threads,
-          "at most this many threads for --stats; 0 (the default): one per processor"),
+          "with --stats or --histogram: at most this many threads; 0 (the default): one per "
+          "processor"),
         { 0, "md", NULL, CLI_FLAG, CLI_MARKDOWN, offsetof(cli_settings, format),
           "a table in Markdown, for a model card" },
         { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),

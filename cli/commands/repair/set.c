@@ -560,7 +560,8 @@ sft_code cli_repair_set(cli *c, const char *operand, sfti_arena *arena, const ch
     *path = operand;
     if (!c->set.output || c->set.in_place)
         return cli_usage_error(err, "expected -o DIR, found none");
-    sft_code code = take_operand(&m, operand, err);
+    sft_code code = cli_output_is_folder(c, err);
+    if (!code) code = take_operand(&m, operand, err);
     if (!code) code = open_files(&m, err);
     if (!code) code = list_files(&m, err);
     if (!code) code = check_index(&m, err);

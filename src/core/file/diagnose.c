@@ -72,6 +72,13 @@ static bool looks_like_torch_zip(const sfti_evidence *e) {
     return head_has_at(e, 0, "PK\x03\x04", 4) && head_find(e, "data.pkl") != SIZE_MAX;
 }
 
+/* The name in the first local header is that of an array: NumPy writes nothing else. */
+static bool looks_like_npz(const sfti_evidence *e) {
+    if (!head_has_at(e, 0, "PK\x03\x04", 4) || e->head_len < 30) return false;
+    size_t len = (size_t)e->head[26] | (size_t)e->head[27] << 8;
+    return len > 4 && head_has_at(e, 30 + len - 4, ".npy", 4);
+}
+
 static bool looks_like_pickle(const sfti_evidence *e) {
     return e->head_len >= 2 && e->head[0] == 0x80 && e->head[1] >= 2 && e->head[1] <= 5;
 }
@@ -93,6 +100,7 @@ static const struct foreign_row {
     { SFT_FOUND_XET, "text", 0, 0, NULL, looks_like_xet },
     { SFT_FOUND_HTML, "text", 0, 0, NULL, looks_like_html },
     { SFT_FOUND_TORCH, "\"PK\"", 0, 0, NULL, looks_like_torch_zip },
+    { SFT_FOUND_NPY, "\"PK\"", 0, 0, NULL, looks_like_npz },
     { SFT_FOUND_ZIP, "\"PK\"", 0, 4, "PK\x03\x04", NULL },
     { SFT_FOUND_ZIP, "\"PK\"", 0, 4, "PK\x05\x06", NULL },
     { SFT_FOUND_ZIP, "\"PK\"", 0, 4, "PK\x07\x08", NULL },

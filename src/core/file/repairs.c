@@ -55,7 +55,11 @@ sft_code sfti_repair_check(const sfti_model *model, uint64_t size, const sft_ten
                            sft_error *err) {
     uint64_t bytes, end;
     sft_code code = sft_shape_size(t->dtype, t->shape, t->rank, NULL, &bytes, err);
-    if (!code && (t->end < t->begin || t->end - t->begin != bytes))
+    if (!code && t->end < t->begin)
+        code = sfti_fail(err, SFT_OFFSETS_REVERSED,
+                         "expected %llu or more as the end offset, found %llu",
+                         (unsigned long long)t->begin, (unsigned long long)t->end);
+    if (!code && t->end - t->begin != bytes)
         code = sfti_fail(err, SFT_SIZE_MISMATCH,
                          "expected %llu bytes by dtype and shape, found offsets %llu to %llu",
                          (unsigned long long)bytes, (unsigned long long)t->begin,

@@ -220,15 +220,15 @@ static bool check_tensors(sfti_parser *r, uint64_t size, size_t dead) {
     for (size_t i = 0; i < tensors->count && !all_right; i++) {
         sft_tensor *t = sfti_tensor_at(tensors, tensors->order ? tensors->order[i] : i);
         bool goes_on = true;
-        if (t->begin > before && !r->lost)
+        if (t->end < t->begin)
+            goes_on = report_tensor(r, SFT_OFFSETS_REVERSED, t, t->begin, t->end,
+                                    "or more as the end offset");
+        else if (t->begin > before && !r->lost)
             goes_on = report_tensor(r, SFT_OFFSETS_GAP, t, before, t->begin,
                                     "as the begin offset");
         else if (t->begin < before)
             goes_on = report_tensor(r, SFT_OFFSETS_OVERLAP, t, before, t->begin,
                                     "as the begin offset");
-        else if (t->end < t->begin)
-            goes_on = report_tensor(r, SFT_OFFSETS_REVERSED, t, t->begin, t->end,
-                                    "or more as the end offset");
         if (!goes_on) return false;
         if (t->end >= t->begin && !sfti_plain_size(t) && !check_size(r, t)) return false;
         /* Absolute offsets exist for every byte of the tensor. */

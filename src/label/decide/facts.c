@@ -3,6 +3,8 @@
 
 #include "label/tensors/fitting.h"
 
+#include "base/checked.h"
+
 #include <string.h>
 
 #define OTHERS_MOST 16
@@ -451,12 +453,13 @@ static void drop_epsilon(sft_info *info) {
 
 /* ── All ── */
 
-/* "fp4" of a declared format, "int8" of "compressed-tensors-w8a16", "int4" of "mlx-4bit" that is no
- * guess; NULL: nothing tells. */
+/* "fp4" of a declared format, "int8" of "compressed-tensors-w8a16", "int4" of "mlx-4bit", where it
+ * is no guess; NULL: nothing tells. */
 static const char *declared_precision(sft_info *info) {
     const sfti_fact *best = info->facts[SFT_FACT_QUANTIZATION];
     if (!best) return NULL;
     sft_span name = best->value.text, whole = sft_span_cstr("compressed-tensors-w");
+    if (best->trust <= 60) return NULL;
     const char *told = sfti_told_precision(info, name);
     if (told) return told;
     bool digit = name.len > whole.len + 1 && memcmp(name.data, whole.data, whole.len) == 0
@@ -464,9 +467,29 @@ static const char *declared_precision(sft_info *info) {
     if (digit) return sfti_info_text(info, "int%c", name.data[whole.len]).data;
     if (name.len < 5) return NULL;
     const char *last = name.data + name.len - 5; /* "-4bit" */
-    bool bits = best->trust > 60 && last[0] == '-' && last[1] >= '1' && last[1] <= '8'
+    bool bits = last[0] == '-' && last[1] >= '1' && last[1] <= '8'
              && last[2] == 'b';
     return bits ? sfti_info_text(info, "int%c", last[1]).data : NULL;
+}
+
+/* Codes whose width only declarations tell are as many as that says. */
+static void settle_weights(sfti_weights *weights, uint32_t bits) {
+    bool fits = weights->undecided == 0
+             || (bits > 0 && sfti_add(weights->known, weights->undecided / bits, &weights->known));
+    if (weights->hidden || !fits) weights->known = SFTI_WEIGHTS_HIDDEN;
+    weights->hidden = false;
+    weights->undecided = 0;
+}
+
+static void settle_all_weights(sft_info *info) {
+    const char *told = info->weights.undecided > 0 ? declared_precision(info) : NULL;
+    size_t len = told ? strlen(told) : 0;
+    uint32_t bits = len > 0 && told[len - 1] >= '1' && told[len - 1] <= '8'
+                  ? (uint32_t)(told[len - 1] - '0') : 0;
+    settle_weights(&info->weights, bits);
+    if (info->weights.known == 0) info->weights.known = SFTI_WEIGHTS_HIDDEN;
+    for (sfti_component *part = info->components.first; part; part = part->next)
+        settle_weights(&part->weights, bits);
 }
 
 void sfti_info_resolve(sft_info *info) {
@@ -495,6 +518,7 @@ void sfti_info_resolve(sft_info *info) {
             best->value.text = sfti_info_joined(info, best->value.items, best->value.count, ", ");
     }
     if (info->guesses_bits) info->precision = declared_precision(info);
+    settle_all_weights(info);
     /* What is declared an adapter is one, whatever its tensors are called. */
     const sfti_fact *kind = info->facts[SFT_FACT_KIND];
     if (kind && (sfti_is(kind->value.text, "adapter") || sfti_is(kind->value.text, "control_lora")))

@@ -17,6 +17,8 @@ typedef struct hub_config {
     double scaling;     /* of latents, or 0 */
     int guidance;       /* guidance_embeds: 0, 1, -1 not told */
     int tied;           /* tie_word_embeddings likewise */
+    int multi_query;    /* one head for keys and values, but in grouped layers */
+    int grouped;
     bool known;         /* the class */
     bool by_type;       /* the architecture is that of the type */
     bool head;          /* a class that ends in words */
@@ -59,12 +61,13 @@ static const size_t config_numbers[] = {
 };
 static const size_t config_switches[] = {
     offsetof(hub_config, guidance), offsetof(hub_config, tied),
+    offsetof(hub_config, multi_query), offsetof(hub_config, grouped),
 };
 static const sfti_key_take config_takes[] = {
     { "class", hub_take_class, NULL, NULL }, { "type", hub_take_type, "type timm", config_types },
     { "number", sfti_take_slot_uint, "layers hidden heads kv_heads vocab cross_attention_dim "
                                      "latent_channels in_channels", config_numbers },
-    { "switch", sfti_take_slot_bool, "guidance tied", config_switches },
+    { "switch", sfti_take_slot_bool, "guidance tied multi_query grouped", config_switches },
     { "scaling", hub_take_scaling, NULL, NULL },
 };
 SFTI_KEYS_OF(sfti_config_keys, "config", config_takes);
@@ -154,17 +157,18 @@ static void hub_sizes(sft_info *info, const hub_config *config) {
     bool llm = kind && sfti_is(kind->value.text, "language_model");
     if (!info->has_llm && !(llm && config->layers > 0 && config->hidden > 0)) return;
     info->has_llm = true;
-    hub_put(&info->llm.layers, config->layers, false);
+    uint64_t kv_heads = config->multi_query == 1 && config->grouped != 1 ? 1
+                      : config->kv_heads > 0 ? config->kv_heads : config->heads;
+    hub_put(&info->llm.layers, config->layers, true); /* one shard has some of them */
     hub_put(&info->llm.hidden, config->hidden, false);
     hub_put(&info->llm.vocab, config->vocab, false);
-    /* From tensors, heads are a guess. */
     hub_put(&info->llm.heads, config->heads, true);
-    hub_put(&info->llm.kv_heads, config->kv_heads > 0 ? config->kv_heads : config->heads, true);
+    hub_put(&info->llm.kv_heads, kv_heads, true);
 }
 
 static bool hub_read(sft_info *info, sfti_sidecar *sidecar, sft_span text, hub_config *config) {
     memset(config, 0, sizeof *config);
-    config->guidance = config->tied = -1;
+    config->guidance = config->tied = config->multi_query = config->grouped = -1;
     return sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(sfti_config_keys), config);
 }
 

@@ -214,7 +214,7 @@ static void add_towers(const sfti_view *at, const sfti_quant *quant, const char 
     bool towers = sfti_view_range(at, "text_model.", &from, &to);
     for (size_t i = 0; i < at->count; i++) {
         bool in_text = towers && i >= from && i < to;
-        sfti_sum(in_text ? &text : &image, quant, at->by_name[i]);
+        sfti_sum(in_text ? &text : &image, quant, i);
     }
     sfti_add_component(info, &info->components, "image_encoder", architecture, &image);
     sfti_add_component(info, &info->components, "text_encoder", architecture, &text);
@@ -311,12 +311,11 @@ void sfti_info_tensors(sft_info *info) {
     const uint8_t *row_of = sfti_view_rows(&view, component_table, sizeof component_table[0],
                                            COMPONENT_ROWS);
     for (size_t i = 0; row_of && i < view.count; i++)
-        sfti_sum(row_of[i] ? &sums->rows[row_of[i] - 1] : &sums->rest, &quant,
-                 view.by_name[i]);
+        sfti_sum(row_of[i] ? &sums->rows[row_of[i] - 1] : &sums->rest, &quant, i);
     sums->all = sums->rest;
     for (size_t i = 0; i < COMPONENT_ROWS; i++)
         if (sums->rows[i].tensors > 0) sfti_sum_all(&sums->all, &sums->rows[i]);
-    info->parameters = sums->all.parameters;
+    info->weights = sums->all.weights;
     info->precision = sfti_precision(info, &sums->all, &quant);
     sfti_add_tensor_fact(info, SFT_FACT_QUANTIZATION, quant.id, quant.id_guessed ? 60 : 100);
     /* Controls, IP-Adapters and the like. */

@@ -64,8 +64,9 @@ A512 static size_t a512_f32_to_f16(const sfti_cast *cast, const uint8_t *in, uin
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m512i v = _mm512_loadu_si512(in + 4 * i);
-        __m256i code = _mm512_cvt_roundps_ph(_mm512_castsi512_ps(v), _MM_FROUND_TO_NEAREST_INT
-                                                                         | _MM_FROUND_NO_EXC);
+        /* with a mask of all: gcc's macro without one converts -1 to it */
+        __m256i code = _mm512_maskz_cvt_roundps_ph((__mmask16)0xFFFF, _mm512_castsi512_ps(v),
+                                                   _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
         if (cast->saturate) {
             __m512i a = _mm512_and_si512(v, A512_ALL(0x7fffffff));
             __mmask16 beyond = _mm512_cmplt_epi32_mask(a, infinity);

@@ -52,7 +52,7 @@ static void checkpoints_fall_into_parts(void **state) {
     assert_int_equal(list->count, 4);
     assert_string_equal(component_at(list, 0)->part, "unet");
     assert_string_equal(component_at(list, 0)->architecture, "sd-1");
-    assert_int_equal(component_at(list, 0)->parameters, 320 * 4 * 9 + 320 * 768);
+    assert_int_equal(component_at(list, 0)->weights.known, 320 * 4 * 9 + 320 * 768);
     assert_string_equal(component_at(list, 1)->part, "ema");
     assert_string_equal(component_at(list, 2)->part, "vae");
     assert_string_equal(component_at(list, 2)->architecture, "vae-sd");

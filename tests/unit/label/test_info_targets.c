@@ -78,7 +78,7 @@ static void components_of_adapters(void **state) {
     assert_int_equal(made->info.adapter.components.count, 3);
     assert_string_equal(c->part, "unet");
     assert_string_equal(c->architecture, "sdxl");
-    assert_int_equal(c->parameters, 8 * (2048 + 640));
+    assert_int_equal(c->weights.known, 8 * (2048 + 640));
     assert_string_equal(c->next->part, "text_encoder");
     assert_string_equal(c->next->next->part, "text_encoder_2");
     compose_end(made);

@@ -158,6 +158,7 @@ static void refusals_at_every_level(void **state) {
         { ENTRY("\"F4\"", "[3]", "[0,2]"), 2, SFT_SIZE_PARTIAL_BYTE },
         { ENTRY("\"U8\"", "[4294967296,4294967296]", "[0,0]"), 0, SFT_SIZE_OVERFLOW },
         { "{\"a\":" T1 ",\"b\":" T1 "}", 8, SFT_OFFSETS_OVERLAP },
+        { ENTRY("\"I32\"", "[2]", "[16,8]"), 16, SFT_OFFSETS_REVERSED }, /* no gap before it */
         { "{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},"
           "\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
           "\"c\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,0]}}", 1,
@@ -439,8 +440,9 @@ static void offsets_beyond_all(void **state) {
         sfti_model m;
         arena.alloc = sfti_allocator(NULL);
         assert_int_equal(sfti_model_read(sft_span_cstr(texts[i]), SFT_SIZE_UNKNOWN, &limits, seed,
-                                         &watch, &arena, &m, NULL), SFT_OFFSETS_GAP);
-        assert_int_equal(seen, 3);
+                                         &watch, &arena, &m, NULL),
+                         i == 0 ? SFT_OFFSETS_REVERSED : SFT_OFFSETS_GAP);
+        assert_int_equal(seen, i == 0 ? 6 : 3);
         sfti_arena_free(&arena);
     }
 }

@@ -262,6 +262,7 @@ struct sft_info {
     sfti_fact_value training[TRAIN_KEYS];
     bool has_training, has_merge, has_provenance, has_workflow, has_prompt_graph;
     bool of_sources; /* a merge whose other metadata is of what was merged */
+    sft_span no_variant; /* that tensors disprove, or empty */
     sft_span merge_tool, merge_method, merge_recipe; /* recipe: JSON text */
     sfti_adapter adapter;
     sfti_fact *declared_rank, *declared_alpha; /* NUMBERs that header and files tell */

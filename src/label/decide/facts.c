@@ -86,7 +86,7 @@ typedef struct variants {
     sft_span words[VARIANTS_MOST];
     size_t count;
     const sfti_fact *weakest;
-    bool lost; /* some are of another architecture */
+    bool lost; /* some are of another architecture, or tensors disprove them */
 } variants;
 
 /* A variant belongs to the architecture that its source tells: "13b" of LTX-Video is none of LTX-2,
@@ -117,7 +117,7 @@ static void add_variants(const sft_info *info, variants *all, const sfti_fact *f
     while (sfti_next_piece(&rest, '+', &word)) {
         word = sfti_trim(word);
         if (word.len == 0) continue;
-        bool told = is_of_told(info, fact, word);
+        bool told = is_of_told(info, fact, word) && !sft_span_equal(word, info->no_variant);
         all->lost = all->lost || !told;
         if (told && !excluded(info->records, all, word)
             && sfti_put_sorted(all->words, &all->count, VARIANTS_MOST, word))

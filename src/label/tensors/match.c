@@ -411,7 +411,8 @@ void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, 
                && (row = sfti_record_row_of(records, of, word, row))) {
             sft_span name = sfti_row_name(row, &clauses);
             if (!sfti_hold(ctx, fits, clauses, NULL, NULL)) continue;
-            if (row->trust >= trust) (void)sfti_put_sorted(sure, &count, MATCH_VARIANTS, name);
+            if (row->trust == 0) info->no_variant = name;
+            else if (row->trust >= trust) (void)sfti_put_sorted(sure, &count, MATCH_VARIANTS, name);
             else if (sfti_put_sorted(guessed, &guesses, MATCH_VARIANTS, name)
                      && row->trust < least)
                 least = row->trust;

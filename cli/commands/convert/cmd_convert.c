@@ -329,16 +329,6 @@ static sft_code convert_foreign(convert_run *run, sft_error *err) {
     return convert_opened(run, err);
 }
 
-/* They choose or name what another format has. In folders of all formats they are for the others. */
-const char *convert_import_option(const cli_settings *set) {
-    return set->list_branches ? "--list" : set->recursive ? NULL
-         : set->root ? "--root" : set->all ? "--all" : set->as_dtypes.count > 0 ? "--as"
-         : set->strip_prefix ? "--strip-prefix" : set->separator ? "--separator"
-         : set->quantised != SFT_IMPORT_SPECIAL_REFUSE ? "--quantised"
-         : set->sparse != SFT_IMPORT_SPECIAL_REFUSE ? "--sparse"
-         : set->scalars ? "--scalars" : NULL;
-}
-
 /* Options that need another one, when no --layout renames tensors. */
 static bool options_go_together(const convert_run *run, sft_error *err) {
     const cli_settings *set = &run->c->set;

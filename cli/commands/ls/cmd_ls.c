@@ -410,7 +410,8 @@ const cli_command cli_ls_command = {
         CLI_VALUES,
         CLI_ON(0, "dequantize", values, "an older name of --values"),
         CLI_TAKES(0, "threads", "N", threads,
-          "with --stats or --histogram: at most this many threads; 0 (the default): one per processor"),
+          "with --stats or --histogram: at most this many threads; 0 (the default): one per "
+          "processor"),
         { 0, "md", NULL, CLI_FLAG, CLI_MARKDOWN, offsetof(cli_settings, format),
           "a table in Markdown, for a model card" },
         { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),

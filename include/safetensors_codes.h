@@ -117,6 +117,15 @@ extern "C" {
 /* Conversions: safetensors_convert.h. @since 0.3 */
 #define SFT_HINT_LOSSY ((sft_hint)91)
 
+/* Other names of tensors: safetensors_edit.h. @since 0.3 */
+#define SFT_HINT_LORA_NAMES ((sft_hint)95)
+#define SFT_HINT_DECLARED_NAMES ((sft_hint)96)
+
+/* Adapters: safetensors_adapter.h. @since 0.3 */
+#define SFT_HINT_ADAPTER_CONFIG ((sft_hint)97)
+#define SFT_HINT_ADAPTER_PROGRAM ((sft_hint)98)
+#define SFT_HINT_ADAPTER_TENSOR ((sft_hint)99)
+
 #ifdef __cplusplus
 }
 #endif

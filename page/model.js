@@ -14,7 +14,8 @@ import { normsView, rowDetails } from './statistics.js';
 /** @param {import('./tensors.js').Tensors} tensors */
 function totalsView(tensors) {
     const { page } = tensors, { file, model } = page.info, sums = dtypeSums(tensors);
-    const totals = [plural(page.count, 'tensor'), `${countText(model.parameters ?? file?.parameters ?? tensors.parameters)} parameters`,
+    const elements = file?.parameters ?? tensors.parameters; // of packed weights these are no parameters
+    const totals = [plural(page.count, 'tensor'), model.parameters ? `${countText(model.parameters)} parameters` : `${countText(elements)} elements`,
         `${sizeText(file?.bytes ?? tensors.bytes)} total`, plural(page.files?.length ?? 1, 'file')].map((text) => text.split(/ (?=[a-z])/));
     return el('div.panel-card.totals',
         el('dl.figures', totals.map(([value, label]) => el('div', el('dt', label), el('dd', value)))),

@@ -41,12 +41,12 @@ QEMU = "qemu-s390x -L /usr/s390x-linux-gnu"
 # target: (preset, build folder, targets to build, environment)
 TARGETS = {
     "check": ("release", "build", "all tests examples", {}),
-    "test": ("release", "build", "all tests examples fuzzers benches", {"FAULTS_EVERY": "200"}),
+    "test": ("release", "build", "all tests examples fuzzers benches", {"FAULTS_EVERY": "500"}),
     "asan": ("asan", "build/asan", "all tests examples fuzzers", dict(ASAN, FAULTS_EVERY="8")),
     # the part in `test`, compiled in two thirds of the time: without UBSan's null, alignment and
     # pointer-overflow
     "asan-short": ("asan-short", "build/asan-short", "safetensors_command short_tests",
-                   dict(ASAN, SFT_TARGET="asan", FAULTS_EVERY="600")),
+                   dict(ASAN, SFT_TARGET="asan", FAULTS_EVERY="1500")),
     "msan": ("msan", "build/msan", "all tests fuzzers", {"MSAN_OPTIONS": "allocator_may_return_null=1"}),
     "tsan": ("tsan", "build/tsan", "all tests", {"TSAN_OPTIONS": "halt_on_error=1"}),
     "kill": ("release", "build", "all", {}),
@@ -145,7 +145,7 @@ SUITES = [
     ("faults-short", "asan-short", 1500, [PY, "tests/unit.py", "faults", "!test_crash,test_dataset_commit,test_weights"],
      "tests/faults/CMakeLists.txt"),
     ("macos", "test", 600, [PY, "tests/unit.py", "macos"], "tests/macos/CMakeLists.txt"),
-    ("macos-cli", "test", 600,
+    ("macos-cli", "long", 600,
      ["env", "SFT_COMMAND={build}/tests/macos/safetensors", PY, "tests/cli/run.py", "add", "put",
       "rm-tensor", "rename", "meta", "repair", "merge", "split", "select", "convert", "dup/plain",
       "dup/none", "hash"],
@@ -248,7 +248,7 @@ SUITES = [
      "tests/compat/official_suite.py"),
     ("official-set", "long", 600, [VENV, "tests/compat/official_suite.py", "--official"],
      "tests/compat/official_suite.py"),
-    ("mutate", "test", 600, [PY, "tests/mutate.py"], "tests/mutate.py"),
+    ("mutate", "long", 600, [PY, "tests/mutate.py"], "tests/mutate.py"),
     ("asan", "test", 1800, [PY, "tests/run.py", "asan-short"], "tests/run.py"),
     ("zig-env", "long", 1200, ["tools/zig_env.sh", "--count"], "tools/zig_env.sh"),
     ("zig", "long", 1800, [PY, "tests/run.py", "zig"], "tests/run.py"),

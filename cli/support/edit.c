@@ -168,9 +168,9 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
     else
         cli_printf(&c->out, ": %s%s", c->set.dry_run ? "would be updated" : "updated",
                    !result->report ? " (index rewritten)" : named ? methods[method] : " in place");
-    if (result->renamed_count > 0 && result->changed)
-        cli_printf(&c->out, ", %zu tensor%s renamed", result->renamed_count,
-                   result->renamed_count == 1 ? "" : "s");
+    size_t renamed = result->renamed_count - result->renamed_aliases;
+    if (renamed > 0 && result->changed)
+        cli_printf(&c->out, ", %zu tensor%s renamed", renamed, renamed == 1 ? "" : "s");
     if (result->report && !result->same_header && result->changed)
         cli_printf(&c->out, "; %" PRIu64 " spare byte%s in the header", result->report->spare,
                    result->report->spare == 1 ? "" : "s");

@@ -36,6 +36,7 @@ typedef struct cli_edit_result {
     const char *const *rewritten_reasons;
     const sft_pair *renamed;    /* old and new names; NULL: no list */
     size_t renamed_count;
+    size_t renamed_aliases;     /* the last of them, which are not counted in text */
     const char *sha256; /* of the file, NULL when it was not computed */
     const cli_edit_still *still; /* NULL: not asked */
     size_t still_count;

@@ -287,6 +287,15 @@ static sft_code save_collected(set_rewrite *r, size_t shard, size_t count, sft_s
         sft_sink_abandon(&sink);
         return code;
     }
+    size_t gone = 0, all = kept.count;
+    kept.count = 0;
+    for (size_t i = 0; i < all; i++) { /* both are in the file's order */
+        while (gone < r->how->gone_count && r->how->gone[gone].shard < shard) gone++;
+        bool goes = gone < r->how->gone_count && r->how->gone[gone].shard == shard
+                 && sft_span_equal(sfti_kept_pair(&kept, i).key, r->how->gone[gone].old.key);
+        if (goes) gone++;
+        else kept.at[kept.count++] = kept.at[i];
+    }
     plan.has_metadata = sft_file_has_metadata(file);
     plan.level = (sft_level)r->c->set.level;
     plan.alloc = &r->c->alloc;

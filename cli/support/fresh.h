@@ -9,7 +9,7 @@
 #define CLI_FRESH_H
 
 #include "support/cli.h"
-#include "support/parts.h"
+#include "support/renamed.h"
 
 typedef struct cli_fresh {
     cli *c;
@@ -66,6 +66,8 @@ typedef struct cli_rewrite {
     /* Writes a shard and ends the sink; NULL: its parts and metadata are written. */
     sft_code (*save)(void *ctx, size_t shard, sft_sink sink, const sft_job *job, sft_error *err);
     void *ctx;
+    const cli_changed_pair *gone; /* metadata that are left out, in the order of files */
+    size_t gone_count;
     bool same_elements; /* the index's total_parameters still holds */
     uint32_t dtype;     /* of convert, with the two below: see cli_written */
     uint64_t cast, bytes_before;

@@ -88,6 +88,10 @@ static const hint_row hint_table[] = {
     { SFT_HINT_REMOTE_PUBLIC, "leave out --public-only if you trust whoever gave this URL" },
     { SFT_HINT_LOSSY, "--dtype BF16 or F16 keeps its values; --lossy casts it all the same" },
     { SFT_HINT_VERSIONS, "\"safetensors dataset versions\" lists those that are kept" },
+    { SFT_HINT_LORA_NAMES, "\"safetensors lora convert --to\" converts names and configuration; or "
+                           "\"safetensors meta rm FILE lora_adapter_metadata\" first" },
+    { SFT_HINT_DECLARED_NAMES, "\"safetensors convert --dequantize\" computes the values first" },
+    { SFT_HINT_ADAPTER_TENSOR, "\"safetensors rm-tensor\" leaves it out if it is not meant" },
     CLI_HINTS(HINT_ROW)
 };
 

@@ -62,6 +62,7 @@
     X(NO_TRASH, "remove it with the system's own means") \
     X(NUMBERED, "--number puts a number behind the name") \
     X(REPLACE_TENSOR, "--replace replaces it") \
+    X(OTHER_NAME, "drop that name, too, or \"safetensors rename --map TENSOR=NAME\" first") \
     X(HELP_DTYPES, "\"safetensors help dtypes\" lists them")
 
 #define CLI_HINT_NUMBER(name, words) CLI_HINT_##name,

@@ -73,10 +73,12 @@ sft_span cli_variant_words(sft_span variant, char buffer[CLI_TITLE_SIZE]) {
     return (sft_span){ buffer, used };
 }
 
-/* "GPTQ 4-bit" for "gptq-4bit": the method's name, "Nbit" as "N-bit", all else in capitals. */
+/* "GPTQ" for "gptq", "GPTQ 4-bit" for "gptq-4bit": the method's name, "Nbit" as "N-bit", all else
+ * in capitals. */
 sft_span cli_quantization_words(sft_span id, char buffer[CLI_TITLE_SIZE]) {
     sft_span words = cli_id_words(SFTI_QUANTISATION, id), method = id;
     size_t used = 0;
+    if (words.data == id.data) words = cli_id_words(SFTI_METHOD, id);
     if (words.data != id.data) return words;
     while (method.len > 0 && words.data == id.data) {
         while (method.len > 0 && method.data[method.len - 1] != '-') method.len--;

@@ -214,9 +214,10 @@ static bool has_row(sft_span architecture, sfti_word word) {
 static void prediction_piece(title *t, const sft_node *root) {
     sft_span id = sft_node_text(root, "model.prediction_type");
     sft_span architecture = sft_node_text(root, "model.architecture");
+    sft_span predicted = sfti_predicted(cli_records(), architecture);
     bool is_default = cli_is(id, "epsilon");
     if (cli_is(id, "flow")) /* what nearly everything predicts now */
-        is_default = !has_row(architecture, SFTI_PREDICTS);
+        is_default = predicted.len == 0 || sft_span_equal(predicted, id);
     if (!id.len || is_default) return;
     piece(t, " ", cli_id_words(SFTI_PREDICTION, id));
     doubt(t, root, "model.prediction_type");

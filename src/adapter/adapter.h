@@ -30,6 +30,9 @@ typedef struct sfti_lora_config {
     double alpha;
     sfti_lora_pattern *patterns;
     size_t pattern_count, pattern_capacity;
+    sft_span *inputs;  /* (IA)³: ends of the names of modules whose factors are of inputs */
+    size_t input_count, input_capacity;
+    bool tells_inputs; /* those are all of them */
     size_t dotted; /* patterns with a dot, which stands for any character */
     sfti_names names; /* of the patterns */
 } sfti_lora_config;
@@ -66,6 +69,8 @@ sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft
 void sfti_lora_close(sfti_lora *lora);
 /* What was said, without the hints of codes that are about single files. */
 sft_code sfti_lora_told(sft_code code, sft_error *err);
+/* A failure, with what to try next. */
+sft_code sfti_lora_hint(sft_code code, sft_hint hint, sft_error *err);
 /* Refuses a module of which the configuration tells another method or rank than its tensors. */
 sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m,
                          const sft_tensor *tensor, sft_error *err);
@@ -87,6 +92,8 @@ sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *module, d
 sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component, sft_error *err);
 /* The configuration of a module, or NULL. */
 const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span module);
+/* Whether factors of a module by (IA)³ are of its inputs, by its configuration; -1: not told. */
+int sfti_lora_on_inputs(const sfti_lora *lora, sft_span module);
 /* Alpha of a module by its configuration, which is PEFT's default if it tells the method and no
  * alpha; false if it tells neither. */
 bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, double *out);

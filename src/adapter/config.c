@@ -74,6 +74,22 @@ static sft_code take_patterns(sfti_lora *lora, sfti_lora_config *config, sfti_js
     return SFT_OK;
 }
 
+/* "feedforward_modules": a list of ends of names, or a regular expression, which is not read. */
+static sft_code take_inputs(sfti_lora *lora, sfti_lora_config *config, sfti_json *json,
+                            sft_error *err) {
+    config->tells_inputs = json->type == SFTI_JSON_ARRAY;
+    config->input_count = 0;
+    while (config->tells_inputs && sfti_json_next(json) == SFTI_JSON_STRING) {
+        sft_span end = sfti_json_string(json, &lora->arena);
+        sft_span *grown = sfti_arena_grow(&lora->arena, config->inputs, config->input_count, 1,
+                                          &config->input_capacity, sizeof *grown);
+        if (!grown || !end.data) return sfti_fail_memory(err, sizeof *grown);
+        config->inputs = grown;
+        grown[config->input_count++] = end;
+    }
+    return SFT_OK;
+}
+
 static sft_span pattern_name(const void *ctx, uint32_t i) {
     return ((const sfti_lora_config *)ctx)->patterns[i].name;
 }
@@ -150,6 +166,10 @@ static sft_code take_member(sfti_lora *lora, sfti_lora_config *config, sft_span 
         code = expect(json->type == SFTI_JSON_UINT, key, "a whole number", err);
         config->terms = json->value;
         if (config->terms > 64) config->unlike = key;
+    } else if (sfti_is(key, "feedforward_modules")) {
+        code = take_inputs(lora, config, json, err);
+        if (config->tells_inputs && json->type != SFTI_JSON_ARRAY_END && !code)
+            code = expect(json->type == SFTI_JSON_ERROR, key, "a list of names", err);
     } else if (sfti_is(key, "alpha_pattern") && json->type != SFTI_JSON_NULL) {
         code = expect(json->type == SFTI_JSON_OBJECT, key, "an object", err);
         if (!code) code = take_patterns(lora, config, json, err);
@@ -218,7 +238,7 @@ const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span modu
 
 /* Whether a module's name without what PEFT puts before it is matched by a pattern, or its end from
  * a dot on. A dot of the pattern is any character. */
-static bool is_matched(sft_span name, sft_span pattern) {
+static bool matches_end(sft_span name, sft_span pattern) {
     size_t at = name.len;
     bool whole = pattern.len > 0 && pattern.data[0] == '^';
     if (whole) pattern = sfti_from(pattern, 1);
@@ -230,6 +250,20 @@ static bool is_matched(sft_span name, sft_span pattern) {
         else if (name.data[at] != pattern.data[i]) return false;
     }
     return at == 0 || (!whole && name.data[at - 1] == '.');
+}
+
+int sfti_lora_on_inputs(const sfti_lora *lora, sft_span module) {
+    static const char base[] = "base_model.model.";
+    const sfti_lora_config *config = sfti_lora_config_of(lora, module);
+    if (!config || !config->tells_inputs) return -1;
+    sft_span name = sfti_from(module, sfti_begins(module, base) ? sizeof base - 1 : 0);
+    bool any = false;
+    for (size_t i = 0; i < config->input_count && !any; i++) {
+        sft_span end = config->inputs[i];
+        any = end.len <= name.len
+           && sft_span_equal(sfti_from(name, name.len - end.len), end);
+    }
+    return any;
 }
 
 bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, double *out) {
@@ -255,7 +289,7 @@ bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, dou
     uint32_t last = first == SFTI_NO_NAME ? (uint32_t)config->pattern_count : first;
     for (uint32_t i = 0; config->dotted > 0 && i < last; i++) {
         if (!memchr(config->patterns[i].name.data, '.', config->patterns[i].name.len)
-            || !is_matched(name, config->patterns[i].name))
+            || !matches_end(name, config->patterns[i].name))
             continue;
         first = sfti_names_find(&config->names, config->patterns[i].name);
         last = 0;

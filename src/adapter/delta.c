@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/number.h"
+#include "safetensors_codes.h"
 
 #include <string.h>
 
@@ -150,12 +151,16 @@ static sft_code load_ia3(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
     if (turned) op->by_column = !op->by_column; /* the layer is stored the other way round */
     if (peft && tensor->rank > 2 && !op->bias) { /* of a convolution: [1, n, 1...] for both */
         /* columns are inputs of a group, and how many groups there are is not told */
-        if (count == op->rows && op->channels && op->rows % op->channels == 0)
-            return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
-                                    "expected factors that can only be of a layer's rows or of its "
-                                    "columns, found those of a convolution that may have as many of "
-                                    "both, by its groups");
-        op->by_column = count == op->channels;
+        int inputs = sfti_lora_on_inputs(op->lora, op->module->name);
+        if (inputs < 0 && count == op->rows && op->channels && op->rows % op->channels == 0) {
+            code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                    "expected factors that can only be of a layer's rows or of "
+                                    "its columns, or a configuration whose "
+                                    "\"feedforward_modules\" tells, found those of a convolution "
+                                    "that may have as many of both, by its groups");
+            return sfti_lora_hint(code, SFT_HINT_ADAPTER_CONFIG, err);
+        }
+        op->by_column = inputs < 0 ? count == op->channels : inputs > 0;
     }
     if (!peft && op->module->slot[SFTI_SLOT_IA3_ON_INPUT]) {
         code = load(op, SFTI_SLOT_IA3_ON_INPUT, arena, &input, err);

@@ -254,19 +254,21 @@ static bool is_embedding(const sft_tensor *tensor) {
     return tensor->rank == 2 && sfti_number_among(words, last) >= 0;
 }
 
-/* A tensor with a row for each input: its rows are PEFT's A. */
+/* A tensor with a row for each input: its rows are PEFT's A, and the down matrix of others. */
 static bool name_turned(extract *x, sfti_factor *layer, sft_span name, bool embedding) {
+    bool peft = x->to == SFT_ADAPTER_PEFT;
     layer->up = sfti_arena_join(&x->f->arena, name, sft_span_cstr(
-        embedding ? ".lora_embedding_A" : ".lora_A.weight"));
+        embedding ? ".lora_embedding_A" : peft ? ".lora_A.weight" : ".lora_down.weight"));
     layer->down = sfti_arena_join(&x->f->arena, name, sft_span_cstr(
-        embedding ? ".lora_embedding_B" : ".lora_B.weight"));
+        embedding ? ".lora_embedding_B" : peft ? ".lora_B.weight" : ".lora_up.weight"));
     layer->turned = true;
     layer->up_shape[1] = layer->up_shape[0];
     layer->down_shape[0] = layer->down_shape[1];
     return layer->up && layer->down;
 }
 
-static sft_code add_layer(extract *x, const extract_item *item, sft_span name, sft_error *err) {
+static sft_code add_layer(extract *x, const extract_item *item, sft_span name, bool transposed,
+                          sft_error *err) {
     const sft_tensor *tensor = sft_set_tensor_at(x->tuned, item->tuned);
     extract_item *items = sfti_arena_grow(&x->f->arena, x->items, x->count, 1, &x->capacity,
                                           sizeof *items);
@@ -283,7 +285,7 @@ static sft_code add_layer(extract *x, const extract_item *item, sft_span name, s
                                 "expected a model that tells by other layers of this block "
                                 "(c_attn, c_fc) whether this one has a row for each output, found "
                                 "none of another shape");
-    bool turned = embedding || stored == SFTI_STORED_TURNED;
+    bool turned = transposed || embedding || stored == SFTI_STORED_TURNED;
     if (sfti_factor_named(x->f, layer, name, peft, item->rows, tensor->shape[1],
                           tensor->shape + 2, tensor->rank - 2)
         && (!turned || name_turned(x, layer, name, embedding)))
@@ -297,7 +299,7 @@ static sft_code name_tensor(extract *x, extract_item item, sft_error *err) {
     sft_span name = tensor->name;
     if (sfti_ends(name, ".weight")) name.len -= strlen(".weight");
     if (x->to == SFT_ADAPTER_PEFT)
-        return add_layer(x, &item, name_layer(x, "base_model.model.", name), err);
+        return add_layer(x, &item, name_layer(x, "base_model.model.", name), false, err);
     sfti_lora_ways_of(&x->naming, tensor, x->ways);
     size_t count = choose_ways(x, name, chosen);
     if (count == 0)
@@ -311,7 +313,8 @@ static sft_code name_tensor(extract *x, extract_item item, sft_error *err) {
             part.rows = chosen[i]->rows;
         }
         sft_code code = add_layer(x, &part, name_layer(x, extract_prefix(x, chosen[i]->parts),
-                                                       chosen[i]->path), err);
+                                                       chosen[i]->path),
+                                  chosen[i]->transposed, err);
         if (code) return code;
     }
     return SFT_OK;
@@ -355,6 +358,19 @@ static sft_code extract_whole(extract *x, const extract_item *item, sft_error *e
     return sfti_factored_keep_part(x->f, part, err);
 }
 
+/* A matrix of an encoder whose layer other layouts call NAME.weight: OpenCLIP's projection, which
+ * is its transpose, and positions. */
+static bool is_bare_layer(extract *x, const sft_tensor *tensor) {
+    const sfti_lora_way *chosen[SFTI_LORA_WAYS];
+    if (x->to == SFT_ADAPTER_PEFT || tensor->rank != 2) return false;
+    sfti_lora_ways_of(&x->naming, tensor, x->ways);
+    if (choose_ways(x, tensor->name, chosen) == 0) return false;
+    const sfti_lora_way *way = chosen[0];
+    size_t above = way->path.len < tensor->name.len ? tensor->name.len - way->path.len : 0;
+    bool own = sft_span_equal(sfti_from(tensor->name, above), way->path);
+    return is_whole(way) && !(way->parts & 1u << SFTI_PART_MAIN) && (way->transposed || !own);
+}
+
 static bool same_shape(const sft_tensor *a, const sft_tensor *b) {
     return a->rank == b->rank
         && (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
@@ -383,7 +399,8 @@ static sft_code consider(extract *x, uint32_t i, sft_error *err) {
     extract_item item = { i, (uint32_t)number, 0, rows };
     for (uint32_t k = 2; k < tensor->rank; k++) kernel *= tensor->shape[k];
     bool weight = sfti_ends(tensor->name, ".weight") || sfti_ends(tensor->name, ".in_proj_weight");
-    bool layer = tensor->rank >= 2 && weight && rows > 1 && cols > 1;
+    bool layer = tensor->rank >= 2 && rows > 1 && cols > 1
+              && (weight || is_bare_layer(x, tensor));
     if (layer && (kernel == 1 || x->f->rule.most_conv)) return name_tensor(x, item, err);
     sft_code code = any_differs(x, &item, &differ, err);
     if (code || !differ) return code;

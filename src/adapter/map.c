@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "os/io.h"
 #include "packed/shapes.h"
+#include "safetensors_codes.h"
 
 #include <string.h>
 
@@ -219,17 +220,23 @@ static sft_code settle_square(map_names *names, const stored_parts *all, sfti_lo
     uint32_t at = sfti_names_find(&all->names, part);
     bool plain = stored == SFTI_STORED_PLAIN && sfti_number_among(CONV1D, part) >= 0;
     bool turned = stored == SFTI_STORED_TURNED;
-    if (!plain && !turned && at != SFTI_NO_NAME) plain = all->seen[at][0], turned = all->seen[at][1];
+    if (!plain && !turned && at != SFTI_NO_NAME) {
+        plain = all->seen[at][0];
+        turned = all->seen[at][1];
+    }
     if (!plain && !turned) turned = sfti_number_among(CONV1D, part) >= 0;
     target->turned = turned;
     if (plain != turned) return SFT_OK;
     const sft_tensor *first = first_tensor(names->lora, m);
-    return sfti_fail_tensor(err, SFT_CAST_DTYPE, first->offset, first->name,
-                            "expected a layer whose sizes or name tell whether \"fan_in_fan_out\" "
-                            "of the configuration is meant for it, found %.*s of %llu x %llu: PEFT "
-                            "ignores it for nn.Linear, and which of the two this was is not known",
-                            SFTI_CLIP(tensor->name, 120), (unsigned long long)tensor->shape[0],
-                            (unsigned long long)tensor->shape[1]);
+    sft_code code = sfti_fail_tensor(err, SFT_CAST_DTYPE, first->offset, first->name,
+                                     "expected a layer whose sizes or name tell whether "
+                                     "\"fan_in_fan_out\" of the configuration is meant for it, "
+                                     "found %.*s of %llu x %llu: PEFT ignores it for nn.Linear, "
+                                     "and which of the two this was is not known",
+                                     SFTI_CLIP(tensor->name, 120),
+                                     (unsigned long long)tensor->shape[0],
+                                     (unsigned long long)tensor->shape[1]);
+    return sfti_lora_hint(code, SFT_HINT_ADAPTER_CONFIG, err);
 }
 
 /* Square layers, by what others of the same last part are. */
@@ -364,8 +371,9 @@ static sft_code add_biases(map_names *names, sfti_lora_module *m, const uint32_t
         if (target.turned && target.rows == all && rows == across) target.rows = rows;
         bool fits = bias && cols == 1 && target.row + target.rows <= rows;
         const sft_tensor *factor = sfti_lora_tensor(names->lora, m, SFTI_SLOT_IA3_FACTOR);
-        if (factor && factor->rank > 2 && !required && sft_tensor_elements(factor) != all)
-            continue; /* of columns */
+        int inputs = factor && factor->rank > 2 ? sfti_lora_on_inputs(names->lora, m->name) : 0;
+        bool columns = inputs < 0 ? sft_tensor_elements(factor) != all : inputs > 0;
+        if (columns && !required) continue;
         if (!fits && required) {
             const sft_tensor *first = first_tensor(names->lora, m);
             return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, first->offset, first->name,
@@ -455,6 +463,72 @@ static sft_code settle_module(map_names *names, sfti_lora_module *m, const uint3
     return code;
 }
 
+/* ── PEFT's names of a model whose file has another prefix ── */
+
+/* The tensor of a module if what its names begin with, drop bytes, gives way to add, or NULL. */
+static const sft_tensor *tensor_beneath(const map_names *names, const sfti_lora_module *m,
+                                        size_t drop, sft_span add, size_t *shard) {
+    char text[2 * SFTI_LORA_NAME + sizeof ".weight"];
+    sft_span rest = sfti_from(m->name, drop);
+    if (m->name.len <= drop || rest.len > SFTI_LORA_NAME || add.len > SFTI_LORA_NAME) return NULL;
+    memcpy(text, add.data, add.len);
+    memcpy(text + add.len, rest.data, rest.len);
+    memcpy(text + add.len + rest.len, ".weight", strlen(".weight"));
+    sft_span name = { text, add.len + rest.len + strlen(".weight") };
+    return sft_set_find(names->model, name, shard);
+}
+
+/* What the model's names have before those of the adapter: one part, of one tensor; or empty. */
+static sft_span prefix_above(const map_names *names, sft_span rest) {
+    sft_span found = { "", 0 };
+    for (size_t i = 0; i < sft_set_tensor_count(names->model); i++) {
+        sft_span name = sft_set_tensor_at(names->model, i)->name;
+        if (!sfti_ends(name, ".weight")) continue;
+        name.len -= strlen(".weight");
+        size_t above = name.len > rest.len ? name.len - rest.len : 0;
+        if (above < 2 || name.data[above - 1] != '.' || memchr(name.data, '.', above - 1)
+            || !sft_span_equal(sfti_from(name, above), rest))
+            continue;
+        if (found.len) return (sft_span){ "", 0 };
+        found = (sft_span){ name.data, above };
+    }
+    return found;
+}
+
+/* Adapters of a head model ("transformer.h.0") for a file without the head's prefix ("h.0", GPT-2
+ * as published), or the other way round: if no name of the adapter is the model's, and with one
+ * part less, or one more, the same for all, each of them is that of a tensor. */
+static sft_code map_other_prefix(map_names *names, const uint32_t *index, sft_error *err) {
+    static const char base[] = "base_model.model.";
+    const sfti_lora *lora = names->lora;
+    size_t drop = sizeof base - 1, shard;
+    sft_span add = { "", 0 };
+    sft_code code = SFT_OK;
+    for (size_t i = 0; i < lora->count; i++)
+        if (!sfti_begins(lora->modules[i].name, base)) return SFT_OK;
+    if (names->map->count > 0 || lora->count == 0) return SFT_OK;
+    sft_span first = lora->modules[0].name, rest = sfti_from(first, drop);
+    const char *dot = rest.len ? memchr(rest.data, '.', rest.len) : NULL;
+    size_t more = dot ? drop + (size_t)(dot - rest.data) + 1 : drop;
+    if (dot && tensor_beneath(names, &lora->modules[0], more, add, &shard)) drop = more;
+    else add = prefix_above(names, rest);
+    for (size_t i = 0; i < lora->count; i++)
+        if (!sfti_begins_with(lora->modules[i].name, (sft_span){ first.data, drop })
+            || !tensor_beneath(names, &lora->modules[i], drop, add, &shard))
+            return SFT_OK;
+    for (uint32_t i = 0; !code && i < lora->count; i++) {
+        const sft_tensor *found = tensor_beneath(names, &lora->modules[i], drop, add, &shard);
+        const sft_file *file = sft_set_shard_at(names->model, shard);
+        uint32_t tensor = index[shard] + (uint32_t)sft_file_tensor_index(file, found);
+        sfti_lora_target target = { .module = i, .tensor = tensor };
+        uint64_t cols;
+        if (!sfti_lora_shape(found, &target.rows, &cols)) return SFT_OK;
+        target.turned = is_turned(names, &lora->modules[i], tensor);
+        code = add_target(names, target, err);
+    }
+    return code;
+}
+
 sft_code sfti_lora_map_model(sfti_lora *lora, const sft_set *model, sfti_lora_map *out,
                              sft_error *err) {
     map_names names = { .lora = lora, .map = out, .model = model };
@@ -483,6 +557,7 @@ sft_code sfti_lora_map_model(sfti_lora *lora, const sft_set *model, sfti_lora_ma
         for (size_t k = 0; !code && k < ways.count; k++)
             code = look_up(&names, &ways.ways[k], i, true, err);
     }
+    if (!code) code = map_other_prefix(&names, index, err);
     if (!code) code = settle_turned(&names, err);
     for (size_t i = 0; !code && i < lora->count; i++) {
         code = settle_module(&names, &lora->modules[i], index, err);

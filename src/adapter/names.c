@@ -206,7 +206,8 @@ void sfti_lora_ways_of(const sfti_lora_naming *naming, const sft_tensor *tensor,
         unsigned parts = ways_parts(hold->parts, ' ');
         bool encoder = sfti_begins(path, "text_model.") || sfti_begins(path, "encoder.block.");
         if (hold->prefix.len == 0 && encoder) parts |= naming->lone;
-        bool transposed = bare && !(parts & OF(MAIN)) && is_transpose(naming, path);
+        /* in a file of its own, too: a name that is also the layer's tells nothing */
+        bool transposed = bare && is_transpose(naming, path);
         if (!transposed) add_way(out, path, (sfti_lora_way){ .parts = parts });
         if (parts & OF(MAIN)) add_layouts(out, naming, i, OF(MAIN), path, false, shape);
         if (parts & ~OF(MAIN))

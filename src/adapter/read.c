@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "os/io.h"
+#include "safetensors_codes.h"
 
 #include <string.h>
 
@@ -15,9 +16,10 @@ const sft_tensor *sfti_lora_tensor(const sfti_lora *lora, const sfti_lora_module
 }
 
 sft_code sfti_lora_told(sft_code code, sft_error *err) {
-    if (code == SFT_SIZE_MISMATCH || code == SFT_CAST_DTYPE || code == SFT_CAST_VALUE
-        || code == SFT_INCOMPLETE || code == SFT_TENSOR_DUPLICATE || code == SFT_TENSOR_NOT_FOUND)
-        sfti_hint(err, SFT_HINT_NONE);
+    bool file = code == SFT_SIZE_MISMATCH || code == SFT_CAST_DTYPE || code == SFT_CAST_VALUE
+             || code == SFT_INCOMPLETE || code == SFT_TENSOR_DUPLICATE
+             || code == SFT_TENSOR_NOT_FOUND;
+    if (file && err && err->hint == sft_code_describe(code)->hint) err->hint = SFT_HINT_NONE;
     return code;
 }
 
@@ -269,10 +271,12 @@ static sft_code size_lokr(const sfti_lora *lora, sfti_lora_module *m, sft_error 
     const sfti_lora_config *config = sfti_lora_config_of(lora, m->name);
     bool peft = sfti_begins(m->name, "base_model.")
              || (config && config->type == SFTI_TYPE_LOKR);
-    if (peft && second && second->rank == 3 && (rows[0] > 1 || cols[0] > 1))
-        return sfti_fail_tensor(err, SFT_CAST_DTYPE, second->offset, second->name,
+    if (peft && second && second->rank == 3 && (rows[0] > 1 || cols[0] > 1)) {
+        code = sfti_fail_tensor(err, SFT_CAST_DTYPE, second->offset, second->name,
                                 "expected LoKr of linear layers and 2-D convolutions, found a "
                                 "whole w2 of a 1-D one, whose product PEFT forms in another order");
+        return sfti_lora_hint(code, SFT_HINT_ADAPTER_PROGRAM, err);
+    }
     if (kernels[0] > 1) return agree(&of, "elements of a kernel in w1", kernels[0], 1, err);
     code = wide(&of, rows[0], rows[1], &m->out, err);
     if (!code) code = wide(&of, cols[0], cols[1], &flat, err);
@@ -414,6 +418,11 @@ static sft_code size_module(const sfti_lora *lora, sfti_lora_module *m, sft_erro
     return size_rest(lora, m, err);
 }
 
+sft_code sfti_lora_hint(sft_code code, sft_hint hint, sft_error *err) {
+    sfti_hint(err, hint);
+    return code;
+}
+
 /* Integers are codes of floats, whose scale nothing here tells; an alpha may be one. */
 static sft_code check_floats(const sfti_lora *lora, const sfti_lora_module *m, sft_error *err) {
     for (int i = 1; i < SFTI_SLOTS; i++) {
@@ -422,10 +431,11 @@ static sft_code check_floats(const sfti_lora *lora, const sfti_lora_module *m, s
                    || (m->type == SFTI_TYPE_IA3 && i == SFTI_SLOT_IA3_ON_INPUT);
         if (!tensor || number || sft_dtype_describe(tensor->dtype)->kind == SFT_KIND_FLOAT)
             continue;
-        return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
-                                "expected floats, found %s: codes of an adapter that is quantised, "
-                                "whose scale is not known here",
-                                sft_dtype_describe(tensor->dtype)->name);
+        sft_code code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                         "expected floats, found %s: codes of an adapter that is "
+                                         "quantised, whose scale is not known here",
+                                         sft_dtype_describe(tensor->dtype)->name);
+        return sfti_lora_hint(code, SFT_HINT_ADAPTER_PROGRAM, err);
     }
     return SFT_OK;
 }
@@ -436,9 +446,10 @@ static sft_code check_magnitude(const sfti_lora *lora, const sfti_lora_module *m
     bool takes = m->type == SFTI_TYPE_LORA || m->type == SFTI_TYPE_LOHA
               || m->type == SFTI_TYPE_LOKR || m->type == SFTI_TYPE_GLORA;
     if (!tensor || takes) return SFT_OK;
-    return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
-                            "expected DoRA's magnitudes beside LoRA, LoHa or LoKr, found them "
-                            "beside %s", sfti_lora_method(lora, m));
+    sft_code code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                     "expected DoRA's magnitudes beside LoRA, LoHa or LoKr, found "
+                                     "them beside %s", sfti_lora_method(lora, m));
+    return sfti_lora_hint(code, SFT_HINT_ADAPTER_TENSOR, err);
 }
 
 /* Modules of an alpha or a magnitude alone are none: their tensors are not read. */

@@ -145,12 +145,21 @@ typedef struct sfti_private {
     const char *what;
 } sfti_private;
 
+/* How many weights some tensors hold, packed ones counted as what they stand for. */
+#define SFTI_WEIGHTS_HIDDEN UINT64_MAX /* nobody can tell */
+typedef struct sfti_weights {
+    uint64_t known;     /* once the facts are resolved: all of them, or SFTI_WEIGHTS_HIDDEN */
+    uint64_t undecided; /* bits of packed ones whose width only declarations tell */
+    bool hidden;        /* of some nothing tells */
+} sfti_weights;
+
 typedef struct sfti_component {
     struct sfti_component *next;
     const char *part; /* "unet", "transformer", "text_encoder", "vae", … */
     const char *architecture; /* or NULL */
     const char *dtype;        /* name, or "mixed" */
-    uint64_t bytes, parameters;
+    uint64_t bytes;
+    sfti_weights weights;
 } sfti_component;
 
 typedef struct sfti_dataset {
@@ -261,7 +270,7 @@ struct sft_info {
     double rating;          /* negative = null */
     int favourite;          /* the same */
     int64_t nsfw_level;     /* -1 = null */
-    uint64_t parameters;    /* quantisation-aware */
+    sfti_weights weights;
     const char *precision;  /* "fp16", …, or NULL */
     bool guesses_bits;      /* tensors are packed, and do not tell in how many bits */
     const char *size;       /* "full", "pruned" or NULL */

@@ -100,6 +100,12 @@ const sfti_record *sfti_record_with(const sfti_records *records, sft_span archit
     return NULL;
 }
 
+sft_span sfti_predicted(const sfti_records *records, sft_span architecture) {
+    const sfti_record *of = sfti_record_with(records, architecture, SFTI_PREDICTS, SFTI_PREDICTS);
+    if (of) return sfti_record_word(records, of, SFTI_PREDICTS);
+    return sft_span_cstr(sfti_record_find(records, SFTI_MODEL, architecture) ? "flow" : "");
+}
+
 /* ── Layers ── */
 
 /* A model is in any one of the families of a group. */

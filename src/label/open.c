@@ -1,5 +1,6 @@
 /* sft_info_open: collects from tensors, header, online answers, sidecars and the file's
  * name in this order, then decides. */
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/options.h"
@@ -211,20 +212,21 @@ sft_code sft_info_add_civitai(sft_info *info, sft_span answer, sft_error *err) {
 static void add_part(sft_info *info, const sft_info_component *part) {
     const sfti_fact *told = sfti_info_best(part->info, SFT_FACT_ARCHITECTURE);
     const char *architecture = NULL;
-    uint64_t parameters = part->info->parameters;
+    sfti_weights weights = part->info->weights;
     sft_dtype_sum first;
     size_t dtypes = sft_set_dtypes(part->set, &first, 1);
-    if (parameters == 0) parameters = sft_set_parameters(part->set);
     if (told)
         architecture = sfti_info_cstr(info, told->value.text);
-    info->parameters += parameters;
+    if (weights.known == SFTI_WEIGHTS_HIDDEN) info->weights.hidden = true;
+    else if (!sfti_add(info->weights.known, weights.known, &info->weights.known))
+        info->weights.hidden = true;
     SFTI_PUSH(info, &info->components, sfti_component,
               .part = sfti_info_cstr(info, sft_span_cstr(part->name)),
               .architecture = architecture,
               .dtype = dtypes == 0 ? NULL
                      : dtypes > 1 ? "mixed" : sft_dtype_describe(first.dtype)->name,
               .bytes = sft_set_data_bytes(part->set),
-              .parameters = parameters);
+              .weights = weights);
 }
 
 /* The pipeline is what its denoiser is. */

@@ -12,8 +12,10 @@ enum { WIDTH_WEIGHTS, WIDTH_ACTIVATIONS, WIDTHS };
 typedef struct quantiser {
     sft_span source;
     sft_span texts[TEXTS];  /* type: of bitsandbytes, quanto and torchao */
-    double bits;
+    double bits, of_layers;  /* of all layers but some, and of these */
     uint64_t widths[WIDTHS]; /* of compressed-tensors; 0 = not packed */
+    uint32_t groups[WIDTHS]; /* that have them */
+    bool mixed;              /* layers differ */
     bool flags[FLAGS];
     bool blocks;
     const char *alone; /* the method, where the object itself says which */
@@ -23,7 +25,7 @@ static void take_object(sfti_cursor *at) {
     quantiser *config = at->ctx;
     if (at->json->type != SFTI_JSON_OBJECT) return;
     config->source = sfti_cursor_source(at);
-    config->alone = at->row->word;
+    if (at->row->word) config->alone = at->row->word;
 }
 
 static void take_flag(sfti_cursor *at) {
@@ -37,22 +39,41 @@ static void take_blocks(sfti_cursor *at) {
 
 /* EXL2 counts in fractions of bits. */
 static void take_bits(sfti_cursor *at) {
+    quantiser *config = at->ctx;
     double bits;
-    if (sfti_at_number(at) && sfti_parse_double(at->text, &bits) && bits > 0 && bits <= 16)
-        ((quantiser *)at->ctx)->bits = bits;
+    if (!sfti_at_number(at) || !sfti_parse_double(at->text, &bits) || !(bits > 0) || bits > 16)
+        return;
+    if (at->row->word) {
+        config->mixed = config->mixed || (config->of_layers > 0 && config->of_layers != bits);
+        config->of_layers = bits;
+    } else {
+        config->bits = bits;
+    }
+}
+
+static void take_width(sfti_cursor *at) {
+    quantiser *config = at->ctx;
+    uint64_t *width = &config->widths[at->row->field], told = sfti_at_uint(at);
+    config->mixed = config->mixed || (*width > 0 && *width != told);
+    *width = told;
+    config->groups[at->row->field]++;
+}
+
+static bool is_mixed(const quantiser *config) {
+    const uint32_t *groups = config->groups; /* one without activations keeps them whole */
+    return config->mixed || (config->of_layers > 0 && config->of_layers != config->bits)
+        || (groups[WIDTH_ACTIVATIONS] > 0 && groups[WIDTH_ACTIVATIONS] != groups[WIDTH_WEIGHTS]);
 }
 
 static const size_t text_places[TEXTS] = {
     offsetof(quantiser, texts[0]), offsetof(quantiser, texts[1]), offsetof(quantiser, texts[2]),
     offsetof(quantiser, texts[3]),
 };
-static const size_t width_places[] = { offsetof(quantiser, widths[0]),
-                                       offsetof(quantiser, widths[1]) };
 static const sfti_key_take quantiser_takes[] = {
     { "object", take_object, NULL, NULL },
     { "word", sfti_take_slot, "method format type dtype", text_places },
     { "flag", take_flag, "four_bit eight_bit", NULL },
-    { "width", sfti_take_slot_uint, "weights activations", width_places },
+    { "width", take_width, "weights activations", NULL },
     { "blocks", take_blocks, NULL, NULL },
     { "bits", take_bits, NULL, NULL },
 };
@@ -92,6 +113,7 @@ static sft_span by_bits(sft_info *info, const char *id, double bits) {
 static sft_span name_by(sft_info *info, const quantiser *config, const char *id, sft_span by) {
     uint64_t weights = config->widths[WIDTH_WEIGHTS], ours = config->widths[WIDTH_ACTIVATIONS];
     sft_span piece;
+    if (is_mixed(config)) return sft_span_cstr(id);
     if (sfti_is(by, "bits")) return by_bits(info, id, config->bits);
     if (ours == 0) ours = 16;
     if (sfti_is(by, "widths") && weights > 0 && weights <= 16 && ours <= 16)

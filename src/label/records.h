@@ -33,8 +33,8 @@ typedef enum sfti_word {
     SFTI_MODEL_TYPE, SFTI_SAYS, SFTI_FILE_WORDS, SFTI_TENSORS, SFTI_VARIANT_ROW, SFTI_ADAPTER_ROW,
     SFTI_ADAPTER_VARIANT, SFTI_STRUCTURE, SFTI_EXCESS, SFTI_SIZES, SFTI_HEAD, SFTI_MODULES,
     SFTI_SIBLING, SFTI_PREFIXES, SFTI_CONFIG, SFTI_TWINS, SFTI_PREDICTS, SFTI_SGM,
-    SFTI_EMBEDDING, SFTI_END, SFTI_MARKS, SFTI_LAYOUT, SFTI_SUFFIX, SFTI_LEAF, SFTI_PRECISION,
-    SFTI_SPARE, SFTI_KEY,
+    SFTI_EMBEDDING, SFTI_END, SFTI_CODES, SFTI_MARKS, SFTI_LAYOUT, SFTI_SUFFIX, SFTI_LEAF,
+    SFTI_PRECISION, SFTI_SPARE, SFTI_KEY, SFTI_VECTORS,
     SFTI_ROW_WORDS
 } sfti_word;
 
@@ -293,6 +293,9 @@ sft_span sfti_record_group(const sfti_records *records, sfti_record_type type, s
 /* The nearest of an architecture and its parents that has rows of one of two words, or NULL. */
 const sfti_record *sfti_record_with(const sfti_records *records, sft_span architecture, sfti_word a,
                                     sfti_word b);
+/* What a model of that architecture predicts where nobody says otherwise; empty: no record is of
+ * it. */
+sft_span sfti_predicted(const sfti_records *records, sft_span architecture);
 /* The branch of an architecture that the name of a base model or checkpoint tells ("PonyXL v6"), or
  * NULL. */
 const sfti_record_row *sfti_branch(const sfti_records *records, sft_span label);

@@ -310,7 +310,8 @@ void sfti_take_slot(sfti_cursor *at) {
 }
 
 void sfti_take_slot_uint(sfti_cursor *at) {
-    *(uint64_t *)slot_at(at) = sfti_at_uint(at);
+    uint64_t told = sfti_at_uint(at);
+    if (told > 0) *(uint64_t *)slot_at(at) = told;
 }
 
 void sfti_take_slot_bool(sfti_cursor *at) {

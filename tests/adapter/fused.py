@@ -245,6 +245,48 @@ def projection(method, tensor, transposed, name, rows, cols):
         return "simplified: %s" % bad if bad else None
 
 
+def extracted():
+    """OpenCLIP's projection and positions, whose names have no .weight: extracted, merged again."""
+    rng = np.random.default_rng(7)
+    for prefix in ("conditioner.embedders.1.model.", "cond_stage_model.model."):
+        for to in ("kohya", "comfy"):
+            for rows, cols in ((WIDTH, WIDTH), (WIDTH, MLP)):
+                base = {prefix + "text_projection": (rows, cols),
+                        prefix + "positional_embedding": (7, WIDTH),
+                        prefix + "transformer.resblocks.0.attn.in_proj_weight": (3 * WIDTH, WIDTH)}
+                base = {name: rng.standard_normal(shape).astype("<f4")
+                        for name, shape in base.items()}
+                tuned = {name: (values + rng.standard_normal((len(values), 2))
+                                @ rng.standard_normal((2, values.shape[1]))).astype("<f4")
+                         for name, values in base.items()}
+                with tempfile.TemporaryDirectory() as folder:
+                    for name, model in (("base", base), ("tuned", tuned)):
+                        write_plain(os.path.join(folder, name + ".safetensors"), {
+                            one: ("F32", list(values.shape), values.tobytes())
+                            for one, values in model.items()})
+                    done = run(folder, "extract", "tuned.safetensors", "base.safetensors", "-o",
+                               "got.safetensors", "--rank", "4", "--to", to)
+                    bad = done.stderr or off(folder, "base.safetensors", "got.safetensors", 1.0,
+                                             {one: v.astype("f8") for one, v in tuned.items()})
+                    if bad:
+                        return "extracted: %s for %s: %s" % (prefix, to, bad)
+    return None
+
+
+def alone():
+    """OpenCLIP in a file of its own: nothing tells whether its projection or a layer is meant."""
+    rng = np.random.default_rng(8)
+    one = Module(rng, "text_projection", WIDTH, WIDTH, "lora")
+    with tempfile.TemporaryDirectory() as folder:
+        write_plain(os.path.join(folder, "in.safetensors"), one.tensors)
+        write_plain(os.path.join(folder, "model.safetensors"), {
+            name: ("F32", list(shape), bytes(4 * int(np.prod(shape)))) for name, shape in (
+                ("text_projection", (WIDTH, WIDTH)), ("positional_embedding", (7, WIDTH)),
+                ("transformer.resblocks.0.attn.in_proj_weight", (3 * WIDTH, WIDTH)))})
+        done = run(folder, "merge", "model.safetensors", "in.safetensors", "-o", "out.safetensors")
+        return None if done.returncode == 1 else "alone: merged"
+
+
 def on_inputs():
     """Any on_input but 0 means columns, to merge and to convert, as in Python."""
     for value in (0, 0.5, 1, -1):
@@ -266,7 +308,7 @@ def main():
     cases = int(sys.argv[1]) if len(sys.argv) > 1 else 108
     done = [pieces(seed) for seed in range(cases)] + [divided(method) for method in METHODS]
     done += [projections(method) for method in METHODS]
-    done.append(on_inputs())
+    done += [on_inputs(), extracted(), alone()]
     problems = [bad for bad in done if bad]
     print("\n".join(problems))
     print("%d passed, %d failed" % (len(done) - len(problems), len(problems)))

@@ -84,6 +84,13 @@ model.layers.{0-1}.self_attn.q_proj.weight_packed I32 64,8
 model.layers.{0-1}.self_attn.q_proj.weight_scale F16 64,1
 model.layers.{0-1}.self_attn.q_proj.weight_shape I64 2
 """
+EXPERTS = ("base_model.model.model.layers.{0-1}.mlp.experts.lora_A.weight BF16 128,64\n"
+           "base_model.model.model.layers.{0-1}.mlp.experts.lora_B.weight BF16 96,128\n"
+           "base_model.model.model.layers.{0-1}.mlp.experts.base_layer.lora_A.weight BF16 128,64\n"
+           "base_model.model.model.layers.{0-1}.mlp.experts.base_layer.lora_B.weight BF16 96,128")
+QUERY = ("base_model.model.model.layers.{0-1}.self_attn.q_proj.lora_A.weight BF16 16,64\n"
+         "base_model.model.model.layers.{0-1}.self_attn.q_proj.lora_B.weight BF16 64,16")
+
 CASES = {
     "transformers": typed("nemotron_h", "NemotronHForCausalLM"),
     "transformers.head": typed("afmoe", "AfmoeForSequenceClassification"),
@@ -166,6 +173,16 @@ CASES = {
     "peft.multitask": peft("MULTITASK_PROMPT_TUNING", "prompt_embeddings F32 8,64", num_ranks=2,
                            num_virtual_tokens=8),
     "peft.ia3": peft("IA3", target_modules=["k_proj", "down_proj"]),
+    # of stacked experts the tensors have the rank of all together
+    "peft.parameters": peft("LORA", EXPERTS, r=16, lora_alpha=32,
+                            target_parameters=["mlp.experts.gate_up_proj"]),
+    "peft.parameters.alone": peft("LORA", EXPERTS),
+    "peft.parameters.others": peft("LORA", EXPERTS + "\n" + QUERY, lora_alpha=32),
+    "peft.parameters.named": peft("LORA", EXPERTS.replace("experts", "input_linear"), r=16,
+                                  lora_alpha=32, target_parameters=["mlp.input_linear.weight"]),
+    "peft.parameters.pattern": peft("LORA", EXPERTS.replace("experts", "input_linear"), r=16,
+                                    rank_pattern={"input_linear": 8},
+                                    target_parameters=["mlp.input_linear.weight"]),
     "mlx.beside": {"m/adapters.safetensors": Model("model.layers.{0-1}.odd F16 8,8"),
                    "m/0000100_adapters.safetensors": Model("model.layers.{0-1}.odd F16 8,8"),
                    "m/adapter_config.json": {"fine_tune_type": "lora", "model": "acme/base",

@@ -46,7 +46,8 @@ CASES = {
     "awq": packed("LAYER.qweight I32 4096,512\nLAYER.qzeros I32 32,512\n"
                   "LAYER.scales F16 32,4096"),
     "compressed-tensors": packed("LAYER.weight_packed I32 4096,512\n"
-                                 "LAYER.weight_scale F16 4096,32\nLAYER.weight_shape I64 2"),
+                                 "LAYER.weight_scale F16 4096,32\n"
+                                 "LAYER.weight_shape I64 2 =4096"),
     # layers of several widths are counted each by its own
     "gptq-mixed": packed(
         "model.layers.{0-1}.self_attn.{q|k|v|o}_proj.qweight I32 512,4096\n"
@@ -64,6 +65,20 @@ CASES = {
         "model.layers.3.self_attn.{q|k|v|o}_proj.weight_packed I32 4096,1024\n"
         "LAYER.weight_scale F16 4096,32\n"
         "model.layers.0.self_attn.q_proj.weight_zero_point I32 512,32"),
+    # nothing tells how wide its codes are
+    "compressed-tensors.hidden": packed("LAYER.weight_packed I32 4096,512\n"
+                                        "LAYER.weight_scale F16 4096,32"),
+    # codes that nothing explains, of a whole model and of a part
+    "bitnet": packed("LAYER.weight U8 1024,4096\nLAYER.weight_scale BF16 1"),
+    "flux-t5-awq": flux("BF16", "text_encoders.t5xxl.transformer.encoder.block.{0-23}.layer.0."
+                                "SelfAttention.{q|k|v|o}.qweight I16 1024,4096\n"
+                                "text_encoders.t5xxl.transformer.encoder.block.{0-23}.layer.0."
+                                "SelfAttention.{q|k|v|o}.scales BF16 32,4096"),
+    # rotated codes of 4 bits or whole bytes: nothing declares which
+    "int8-undeclared": Model([(n, "I8" if len(s) == 2 and n.startswith(("double", "single"))
+                                   else d, s, v) for n, d, s, v in flux_model()]
+                                 + tensors("double_blocks.{0-18}.img_attn.qkv.weight_scale "
+                                           "F32 9216")),
     "nvfp4": flux("U8", "double_blocks.{0-18}.img_attn.qkv.weight_scale F8_E4M3 9216,192\n"
                         "double_blocks.{0-18}.img_attn.qkv.weight_scale_2 F32 -"),
     "svdquant-int4": Model("single_transformer_blocks.{0-37}.qkv_proj.qweight I8 9216,1536\n"

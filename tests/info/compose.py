@@ -2,7 +2,7 @@
 
 A tensor line reads  NAME DTYPE SHAPE [=VALUE]  where {a-b} in NAME runs over the numbers
 and {x|y} over the words, SHAPE is 1,2,3 or - for a scalar, and VALUE is the number that
-every element of a small float tensor holds; other data are zeros that take no disk.
+every element of a small float or I64 tensor holds; other data are zeros that take no disk.
 """
 import json
 import os
@@ -45,6 +45,8 @@ def tensors(text):
 def pack(dtype, value):
     if dtype == "BF16":
         return struct.pack("<f", value)[2:]
+    if dtype == "I64":
+        return struct.pack("<q", int(value))
     return struct.pack({"F16": "<e", "F32": "<f", "F64": "<d"}[dtype], value)
 
 

@@ -131,10 +131,9 @@ def seen(tmp_path, model, start, method, way, *flags, **more):
 
 
 def long_where_alike(start, method, way):
-    """All but one start of torch's children, each of which takes seconds, and of pools all that
-    processes are started by, too."""
-    alike = (start == "torch_spawn" or start == "loader" and (method, way) != ("spawn", "dropin")
-             or start == "pool" and way == "install")
+    """The starts of torch's children, each of which takes seconds and begins as a pool's do, and of
+    pools all that processes are started by, too."""
+    alike = start in ("torch_spawn", "loader") or start == "pool" and way == "install"
     return pytest.param(start, method, way, marks=[pytest.mark.long] if alike else [])
 
 

@@ -137,9 +137,9 @@ def history(path: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("part", [
-    0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, 4))])
+    0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, 12))])
 def test_histories(tmp_path, part):
-    for seed in range(part, HISTORIES, 4):
+    for seed in range(part, HISTORIES, 12):
         path = str(tmp_path / ("%d" % seed))
         try:
             history(path, seed)
@@ -530,7 +530,7 @@ def settled(path, told):
 def test_at_once(tmp_path):
     path = str(tmp_path / "d")
     dataset.write(pa.table({"x": range(100)}), path, batch_size=16)
-    told = told_well(workers(WORKER, path, 1.5))
+    told = told_well(workers(WORKER, path, 1.0))
     assert any(line[0] == "c" for line in told)
     settled(path, told)
 
@@ -569,6 +569,7 @@ def both(path, **storage):
     assert report["ok"] and not report["orphan_count"]
 
 
+@pytest.mark.long
 def test_in_s3(tmp_path, s3):  # noqa: F811
     both("s3://bucket/d", **s3)
     path = "s3://bucket/cached"

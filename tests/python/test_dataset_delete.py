@@ -133,7 +133,8 @@ def history(path: str, seed: int) -> None:
     same(path, rows, names)
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", [
+    0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, 4))])
 def test_histories(tmp_path, part):
     for seed in range(part, HISTORIES, 4):
         path = str(tmp_path / ("%d" % seed))

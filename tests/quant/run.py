@@ -47,10 +47,10 @@ LABELS = {
     "mxfp4-pack-quantized": r"(mxfp4|compressed-tensors) fp4",
     "mxfp6-pack-quantized": r"(mxfp6|compressed-tensors|compressed-tensors-w6a16) fp6",
     "bitsandbytes-4bit": r"bnb-nf4 nf4|bnb-fp4 fp4", "bitsandbytes-int8": r"bnb-int8 int8",
-    "hqq": r" mixed", "quanto": r" mixed", "awq": r"awq-4bit int4", "gptq": r"gptq-4bit int4",
-    "mlx": r"mlx-4bit int4", "modelopt-nvfp4": r"nvfp4 fp4", "mxfp4": r"mxfp4 fp4",
+    "hqq": r" mixed", "quanto": r" mixed", "awq": r"awq-4bit int4", "gptq": r"gptq mixed",
+    "mlx": r"mlx None", "modelopt-nvfp4": r"nvfp4 fp4", "mxfp4": r"mxfp4 fp4",
 }
-MIXED = {"gptq", "mlx"}  # info counts by the bits of one layer
+HIDDEN = {"mlx"}  # layers of several widths and groups, which nothing but the configuration tells
 
 
 def ask(*words):
@@ -73,12 +73,10 @@ def mislabelled(folder, bits):
         found = ask("info", model)["model"]
         label = "%s %s" % ((found["quantization"] or {}).get("value", ""), found["precision"])
         wanted = [labels.get(one, " mixed") for one in layouts]
-        if step == "without" and layouts == {"mlx"}:  # groups of 32 would look like other bits
-            wanted = ["mlx-4bit None"]
         if not any(re.fullmatch(one, label) for one in wanted):
             bad.append("%s: info says %r of %s" % (step, label, sorted(layouts)))
-        if found["quantization"] and found["parameters"] != elements and not layouts & MIXED:
-            bad.append("%s: info counts %d of %d" % (step, found["parameters"], elements))
+        if found["quantization"] and found["parameters"] != (None if layouts & HIDDEN else elements):
+            bad.append("%s: info counts %s of %d" % (step, found["parameters"], elements))
         config = os.path.join(folder, "config.json")
         if os.path.exists(config):
             os.remove(config)

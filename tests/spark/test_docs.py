@@ -7,7 +7,7 @@ import holding
 
 
 @pytest.mark.source
-@pytest.mark.cluster
+@pytest.mark.local
 def test_examples(spark, root_of_docs, tmp_path):
     text = (root_of_docs / "spark.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)

@@ -12,11 +12,10 @@ from frames import PARTS, ROWS, SCHEMA, WIDE, read, wide, write
 from faults import killing, ran
 
 
-# Each mode and each side of the task once; make test-long has the other two.
+# One of each mode and side of the task; make test-long has the other three.
 KILLED = pytest.mark.parametrize("mode, who", [
-    ("overwrite", "writer"), ("append", "reader"),
-    pytest.param("overwrite", "reader", marks=pytest.mark.long),
-    pytest.param("append", "writer", marks=pytest.mark.long)])
+    ("overwrite", "writer"), *(pytest.param(*case, marks=pytest.mark.long) for case in
+                               (("append", "reader"), ("overwrite", "reader"), ("append", "writer")))])
 
 
 def check(path, rows=ROWS, start=0):
@@ -141,6 +140,7 @@ def test_a_killed_executor_by_function(spark, old, flags):
     check(old)
 
 
+@pytest.mark.long
 def test_what_dead_jobs_leave_is_not_read(spark, old):
     """A job whose driver died, so that it is never aborted."""
     job = os.path.join(old, "_job-%s" % uuid.uuid4())
@@ -177,6 +177,7 @@ def test_nothing_fails_after_the_commit_point(spark, old, source):
     check(old)
 
 
+@pytest.mark.long
 def test_a_duplicate_in_another_task(spark, out):
     """Found by the commit, when all tasks have succeeded; nothing is published."""
     df = frames.frame(spark, 100, 4)

@@ -223,6 +223,7 @@ def test_names_that_break_a_file(spark, out):
         write(df, out, name_col="k")
 
 
+@pytest.mark.long
 def test_large_batches_are_avoided(spark, out):
     """64 MiB of rows by default, however many records a batch may have."""
     df = spark.range(0, 400, 1, 1).selectExpr("transform(sequence(0, 65535), i -> 1f) x")

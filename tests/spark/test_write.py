@@ -197,6 +197,7 @@ def test_names_that_are_no_identifiers(spark, out):
 
 
 @pytest.mark.local
+@pytest.mark.long
 def test_large_rows_come_few_at_a_time(spark, out, conf):
     """By a number of rows where Spark has no limit in bytes, before 4.0."""
     df = spark.range(40).selectExpr("array_repeat(cast(id as double), 1000000) x")

@@ -9,9 +9,9 @@ named.tsv has a case a line:
   layers    LAYOUT:PATTERN: a LoRA on the layers whose names the pattern fits (LAYOUT of subsets.py);
             packed:LAYOUT: quantised (LAYOUT of packed.py); `-`: the model itself
   declared  KEY=TEXT of the header's metadata, or FILE:JSON beside the model; several by " ; "; `-`
-  told      ARCHITECTURE@TRUST or `-`, and what else is asked: KEY=VALUE of kind, variant, family,
-            type (of the adapter), conflicts (their number); fits LIST/NAME=WORD, what `find --fits`
-            says of it beside that model
+  told      ARCHITECTURE@TRUST or `-`, and what else is asked: KEY=VALUE, or KEY=VALUE@TRUST, of kind,
+            variant, family, type (of the adapter), conflicts (their number); fits LIST/NAME=WORD,
+            what `find --fits` says of it beside that model
 
 Standard library only.
 """
@@ -86,14 +86,16 @@ def built(case, models):
     return whole
 
 
-def value(answer, key):
+def value(answer, key, trust=False):
     """A fact as text."""
     if key == "conflicts":
         return str(len(answer["conflicts"]))
     if key == "type":
         return (answer["adapter"] or {}).get("type") or "-"
     fact = answer["model"][key]
-    return fact["value"] if fact else "-"
+    if not fact:
+        return "-"
+    return "%s@%d" % (fact["value"], fact["trust"]) if trust else fact["value"]
 
 
 def verdicts(folder, path):
@@ -125,7 +127,7 @@ def run():
             for word in words[1:]:
                 key, _, right = word.partition("=")
                 if not key.startswith("fits:"):
-                    yield "%s: %s" % (name, key), right, value(answer, key)
+                    yield "%s: %s" % (name, key), right, value(answer, key, "@" in right)
             if fits(case[5]):
                 said = verdicts(os.path.join(work, "beside"),
                                 os.path.join(work, "cases", "%03d" % number))

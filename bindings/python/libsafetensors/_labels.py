@@ -109,7 +109,7 @@ class Info(dict[str, Any]):
         yield "trigger words", _text_html(shown) + (
             " … %d more" % (len(words) - _WORDS) if len(words) > _WORDS else "")
         yield "tags", _text_html(_value(_of(self, "model", "tags")))
-        parameters = _of(self, "file", "parameters")
+        parameters = _of(self, "model", "parameters")
         size = [_bytes(self), "%d parameters" % parameters if isinstance(parameters, int) else ""]
         yield "size", ", ".join(filter(None, size))
         for one in self.get("conflicts") or ():

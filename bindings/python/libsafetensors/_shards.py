@@ -24,6 +24,7 @@ __all__ = ["merge", "rename", "save_sharded", "select", "split"]
 
 _STALE = ("sshs_model_hash", "sshs_legacy_hash", "modelspec.hash_*")
 _DECLARED = "_quantization_metadata"
+_LORA = "lora_adapter_metadata"
 # ── Models ──
 
 class _Opened:
@@ -97,7 +98,8 @@ def _combined(models: Sequence[_Opened], kept: int = -1
               ) -> tuple[dict[str, str] | None, tuple[str, ...]]:
     """The metadata of all files, of a key in several the first value, without digests of the data,
     unless as many tensors as there are, kept, are written to one file in the same order; which
-    digests there were. ValueError for two declarations of how layers are quantised."""
+    digests there were. ValueError for two declarations of how layers are quantised, or of
+    adapters."""
     if len(models) == 1 and models[0].as_stored and models[0].file is not None \
             and kept == len(models[0].tensors) and _has_official_order(models[0].file):
         return models[0].file.metadata(), ()
@@ -109,12 +111,44 @@ def _combined(models: Sequence[_Opened], kept: int = -1
             for key, value in metadata.items():
                 if _is_stale(key):
                     dropped.add(key if key in _STALE else _STALE[2])
-                elif found.setdefault(key, value) != value and key == _DECLARED:
+                elif found.setdefault(key, value) != value and key == _LORA:
+                    raise coded(ValueError, "expected one configuration of adapters (%s), found "
+                                "different ones in the files: without its own, a module would be "
+                                "read with another alpha; convert the names of each file first"
+                                % _LORA, "bad_argument")
+                elif found[key] != value and key == _DECLARED:
                     raise coded(ValueError, "expected one declaration of quantised layers (%s), "
                                 "found different ones in the files: without its own, a layer would "
                                 "be read wrong; dequantize the files first" % _DECLARED,
                                 "bad_argument")
     return (found if any_has else None), tuple(key for key in _STALE if key in dropped)
+
+
+def _aliases(model: _Opened) -> dict[str, str]:
+    """Other names of tensors, as the metadata record them (import, save_model): the tensor of each."""
+    return {key: value for metadata in model.metadata() for key, value in metadata.items()
+            if "." in key and "." in value and key not in model.tensors and value in model.tensors}
+
+
+def _renamed_metadata(model: _Opened, changes: Mapping[str, str]) -> dict[str, str] | None:
+    """ValueError for what names tensors in other ways, which edits of one file change, too."""
+    metadata, aliases = _combined([model])[0], _aliases(model)
+    now = {changes.get(name, name) for name in model.tensors}
+    made: dict[str, str] = {}
+    for key, value in (metadata or {}).items() if changes else ():
+        if key in (_DECLARED, _LORA, "tensor_names") or value.startswith('{"_type"'):
+            raise coded(ValueError, "expected a model in one file, whose \"%s\" of the metadata can "
+                        "follow the names, found another: rename the file itself" % key,
+                        "bad_argument")
+        if key in aliases:
+            key, value = changes.get(key, key), changes.get(value, value)
+            if key == value:
+                continue
+            if key in now or key in made:
+                raise coded(_core.SafetensorError, "tensor \"%s\": expected a free name, found that "
+                            "two tensors would have this one" % key, "tensor_duplicate", tensor=key)
+        made[key] = value
+    return made if changes and metadata is not None else metadata
 
 
 # ── Tensors ──
@@ -298,7 +332,8 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
            sync: bool = True, progress: Progress = None) -> Written:
     """Writes some of the tensors of a model, as "safetensors select": those whose name matches one
     of keep (all without it) and none of drop, patterns of *, ?, [a-z] and [!a-z]. Bytes and
-    metadata are kept, except for digests of the old data. part: only one component (unet, vae,
+    metadata are kept, except for digests of the old data; other names of a tensor that the metadata
+    tell are chosen like tensors, and need it. part: only one component (unet, vae,
     text_encoder, ...); prune: nothing that only training needs; architecture: what model it is, where
     tensors do not tell; these, and in_place of a model in several files, are done by the command of
     the package, from a path or URL.
@@ -310,7 +345,8 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
     written. overwrite: replace the output. keep_mtime: files get the times of those that their
     tensors come from. in_place_unsafe: as of save_file.
 
-    TensorNotFoundError if no tensor is left; ValueError for in_place, part or prune of what is no path;
+    TensorNotFoundError if no tensor is left; ValueError for in_place, part or prune of what is no path,
+    or for a tensor that goes while another name of it stays;
     SafetensorError, FileExistsError, OSError. Nothing is written then."""
     if (output is None) != in_place:
         raise TypeError("expected an output or in_place=True, found %s"
@@ -333,8 +369,11 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
         stack.enter_context(keep_times(keep_mtime and not dry_run, [source],
                                        source if output is None else output))  # type: ignore[arg-type]
         model = _Opened(source, stack)
-        names = [one for one in model.names()
-                 if (not keeps or is_kept(one)) and not is_dropped(one)]
+        def stays(name: str) -> bool:
+            return (not keeps or is_kept(name)) and not is_dropped(name)
+        names = [one for one in model.names() if stays(one)]
+        aliases, left = _aliases(model), set(names)
+        gone = [one for one in aliases if not stays(one) or aliases[one] not in left]
         if not names:
             raise coded(_core.TensorNotFoundError, "%sexpected tensors to be left of %d, found none%s"
                         % (model.path + ": " if model.path else "", len(model.tensors),
@@ -343,12 +382,20 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
         target: Path = output if output is not None else os.fsdecode(source)  # type: ignore[arg-type]
         set_of = model.file is not None and len(model.file.paths) > 1
         into_folder = set_of and not in_place and not _is_file_name(target)
-        unchanged = len(names) == len(model.tensors) and (into_folder or not set_of)
+        for one in gone:
+            if stays(one):
+                raise coded(ValueError, "%stensor \"%s\": expected \"%s\", another name of it by the "
+                            "metadata, to go, too, found that it stays; drop that name, too, or rename "
+                            "the tensor to it first"
+                            % (model.path + ": " if model.path else "", aliases[one], one),
+                            "bad_argument", tensor=aliases[one], path=model.path)
+        unchanged = len(names) == len(model.tensors) and not gone and (into_folder or not set_of)
         if unchanged and model.path is not None and "://" not in model.path and not copy:
             return Written(model.path, model.path, dry_run, 0, 0, ())
         kept: list[Any] = []
         rows = rows_of(((one, model.tensors[one]) for one in names), kept)
         metadata, dropped = _combined([model], -1 if into_folder else len(rows))
+        metadata = metadata and {key: metadata[key] for key in metadata if key not in gone}
         if into_folder:
             shards = [model.tensors[one].shard for one in names]
             numbers = {shard: number for number, shard in enumerate(sorted(set(shards)))}
@@ -369,8 +416,9 @@ def rename(path: Model, names: Mapping[str, str] | Callable[[str], str] | None =
            force: bool = False, link: Link = "replace", dry_run: bool = False,
            in_place_unsafe: bool = False, progress: Progress = None) -> Renamed:
     """Renames tensors, in place unless output is given, as "safetensors rename". Only the header
-    changes; all renames are applied together, or none. path: with an output also a File or other
-    tensors by name.
+    changes; all renames are applied together, or none. Metadata that name tensors follow, or are a
+    ValueError; other names of a tensor (aliases) are renamed like tensors. path: with an output also a
+    File or other tensors by name.
 
     names: a mapping of old names to new ones, or a function of a name to the new one. Names that the
     mapping does not have go through strip_prefix, each of regex, then add_prefix. regex:
@@ -393,8 +441,9 @@ def rename(path: Model, names: Mapping[str, str] | Callable[[str], str] | None =
         own: Any = path  # if it is one
         if output is None and memory:
             raise ValueError("expected an output with tensors that are no file's, found none")
+        aliases = _aliases(model)
         for name in table:
-            if name not in model.tensors:
+            if name not in model.tensors and name not in aliases:
                 raise coded(_core.TensorNotFoundError, "%stensor \"%s\": expected a tensor of this "
                             "name, found none%s" % (model.path + ": " if model.path else "", name,
                                                     near(name, model.tensors)),
@@ -404,7 +453,7 @@ def rename(path: Model, names: Mapping[str, str] | Callable[[str], str] | None =
             changes = _replaced(own, table, options(
                 regex=regex, strip_prefix=strip_prefix or None, add_prefix=add_prefix or None,
                 match=only or None, exclude=never or None))
-        for name in model.names() if regex is None else ():
+        for name in [*model.names(), *aliases] if regex is None else ():
             if (only and not fits(name)) or refused(name):
                 continue
             if name in table:
@@ -470,7 +519,7 @@ def _rename_set(model: _Opened, changes: Mapping[str, str], output: Path, sync: 
     """A File or other tensors with other names: in one file, or, of several files unless the output is
     named so, in a folder."""
     kept: list[Any] = []
-    metadata = _combined([model])[0]
+    metadata = _renamed_metadata(model, changes)
     names = model.names()
     rows = rows_of(((changes.get(one, one), model.tensors[one]) for one in names), kept)
     if _is_file_name(output) or model.file is None or len(model.file.paths) < 2:

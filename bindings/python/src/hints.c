@@ -95,6 +95,8 @@ static const hint_row hint_table[] = {
     { SFT_HINT_REMOTE_PUBLIC, "leave out public_only if you trust whoever gave this URL" },
     { SFT_HINT_LOSSY, "\"BF16\" or \"F16\" keeps its values; lossy=True casts it all the same" },
     { SFT_HINT_VERSIONS, "dataset.versions() lists those that are kept" },
+    { SFT_HINT_LORA_NAMES, "the command \"safetensors lora convert --to\" converts names and "
+                           "configuration; or give the key in remove=" },
 
     { PYSFT_HINT_URL, "of URLs, those of https, hf, s3 and gs are read: download the file, or hand "
                       "over fsspec.open(url)" },

@@ -11,6 +11,7 @@
 #include "support/parts.h"
 #include "support/records.h"
 #include "support/remote.h"
+#include "support/renamed.h"
 #include "support/values.h"
 #include "support/words.h"
 
@@ -302,6 +303,13 @@ static sft_code export_model(convert_run *run, sft_error *err) {
             if (sft_conversion_action(run->conversion, i, NULL) != SFT_CONVERT_DROP)
                 list[count++] = sft_conversion_part(run->conversion, i);
         parts = list;
+    }
+    if (!code && !c->import) { /* the formats have no metadata to tell other names of a tensor */
+        cli_aliases aliases;
+        sfti_arena *arena = &run->parts.arena;
+        code = cli_aliases_of(run->parts.sets[0], arena, &aliases, err);
+        if (!code) code = cli_aliases_once(&aliases, arena, err);
+        if (!code) code = cli_aliases_add(&aliases, arena, &parts, &count, err);
     }
     if (!code) code = export_parts(run, &out, parts, count, err);
     if (!code && run->casts) return convert_say(run, false, out.path, err);

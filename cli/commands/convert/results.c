@@ -269,3 +269,14 @@ void convert_list_branches(const convert_run *run) {
     }
     cli_say_import(c, run->input, import);
 }
+
+/* They choose or name what another format has. In folders of all formats they are for the
+ * others. */
+const char *convert_import_option(const cli_settings *set) {
+    return set->list_branches ? "--list" : set->recursive ? NULL
+         : set->root ? "--root" : set->all ? "--all" : set->as_dtypes.count > 0 ? "--as"
+         : set->strip_prefix ? "--strip-prefix" : set->separator ? "--separator"
+         : set->quantised != SFT_IMPORT_SPECIAL_REFUSE ? "--quantised"
+         : set->sparse != SFT_IMPORT_SPECIAL_REFUSE ? "--sparse"
+         : set->scalars ? "--scalars" : NULL;
+}

@@ -103,9 +103,12 @@ void cli_metadata_lines(cli *c, const sft_set *set) {
 void cli_header_lines(cli *c, const sft_set *set, const sft_node *root) {
     cli_label_key(c, "tensors");
     cli_printf(&c->out, "%zu\n", sft_set_tensor_count(set));
-    cli_label_key(c, "parameters");
     char buffer[CLI_NUMBER_SIZE];
-    uint64_t parameters = sft_set_parameters(set);
+    uint64_t parameters = sft_set_parameters(set), weights;
+    /* What is packed, and what accompanies it, are no parameters. */
+    bool same = parameters == 0
+             || (sft_node_uint(root, "model.parameters", &weights) && weights == parameters);
+    cli_label_key(c, same ? "parameters" : "elements");
     cli_text(&c->out, cli_count_text(parameters, buffer));
     if (c->set.verbose && parameters >= 1000) cli_printf(&c->out, " (%" PRIu64 ")", parameters);
     cli_text(&c->out, "\n");

@@ -44,7 +44,7 @@ void lora_fail(cli *c, const char *path, sft_error *err) {
         if (err->code != refusals[i]) continue;
         refused = true;
         /* those of the codes are about files that are wrong by themselves */
-        if (err->hint < SFT_HINT_PROGRAM) err->hint = SFT_HINT_NONE;
+        if (err->hint == sft_code_describe(err->code)->hint) err->hint = SFT_HINT_NONE;
     }
     if (refused) cli_refuse(c, path, err);
     else cli_fail_input(c, path, err);

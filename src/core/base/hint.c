@@ -130,6 +130,14 @@ static const hint_row hint_table[] = {
     { SFT_HINT_TENSOR_SHARD, "take the file of the tensor's shard (sft_set_shard_at)" },
     { SFT_HINT_FOLDER, "name a model's file or its index in the folder" },
     { SFT_HINT_VERSIONS, "list the versions that are kept" },
+    { SFT_HINT_LORA_NAMES, "convert the adapter's names and its configuration together, or remove "
+                           "the key first" },
+    { SFT_HINT_DECLARED_NAMES, "compute the values of the quantised layers first" },
+    { SFT_HINT_ADAPTER_CONFIG, "tell it in adapter_config.json beside the adapter: "
+                               "\"fan_in_fan_out\": false for nn.Linear, "
+                               "\"feedforward_modules\" as a list of names" },
+    { SFT_HINT_ADAPTER_PROGRAM, "merge it with the program that wrote it" },
+    { SFT_HINT_ADAPTER_TENSOR, "leave the tensor out if it is not meant" },
 };
 
 /* The process's own, set before other threads use the library. */

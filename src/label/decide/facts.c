@@ -3,6 +3,8 @@
 
 #include "label/tensors/fitting.h"
 
+#include "base/checked.h"
+
 #include <string.h>
 
 #define OTHERS_MOST 16
@@ -434,26 +436,12 @@ static void order_civitai(sft_info *info) {
 /* ── Predictions of no such model ── */
 
 /* sd-scripts writes "epsilon" of all that is not FLUX. */
-static bool predicts_noise(const sft_info *info, sft_span architecture) {
-    static const char *const noise[] = {
-        "sd-1", "sd-2", "sdxl", "sdxl-refiner", "sdxs", "ssd-1b", "segmind-vega", "koala",
-        "playground-2.5", "kolors", "stable-cascade", "stable-cascade-a", "stable-cascade-b",
-        "stable-cascade-c", "wuerstchen-prior", "wuerstchen-diffnext", "stable-zero123",
-        "pixart-alpha", "pixart-sigma", "hunyuan-dit", "kandinsky-3", "modelscope-t2v", "latte",
-        "unidiffuser", "supir", "i2vgen-xl", "allegro",
-    };
-    for (size_t i = 0; i < SFTI_COUNT(noise); i++)
-        if (sfti_architecture_within(info->records, architecture, sft_span_cstr(noise[i])))
-            return true;
-    return false;
-}
-
 static void drop_epsilon(sft_info *info) {
     const sfti_fact *told = info->facts[SFT_FACT_ARCHITECTURE];
     sfti_fact **link = &info->facts[SFT_FACT_PREDICTION_TYPE];
-    if (!told || predicts_noise(info, told->value.text)
-        || !sfti_record_find(info->records, SFTI_MODEL, told->value.text))
-        return;
+    if (!told) return;
+    sft_span predicted = sfti_predicted(info->records, told->value.text);
+    if (predicted.len == 0 || sfti_is(predicted, "epsilon")) return;
     while (*link) {
         const sfti_fact *fact = *link;
         bool spec = sfti_is(fact->source, "header:modelspec.prediction_type")
@@ -465,12 +453,13 @@ static void drop_epsilon(sft_info *info) {
 
 /* ── All ── */
 
-/* "fp4" of a declared format, "int8" of "compressed-tensors-w8a16", "int4" of "mlx-4bit" that is no
- * guess; NULL: nothing tells. */
+/* "fp4" of a declared format, "int8" of "compressed-tensors-w8a16", "int4" of "mlx-4bit", where it
+ * is no guess; NULL: nothing tells. */
 static const char *declared_precision(sft_info *info) {
     const sfti_fact *best = info->facts[SFT_FACT_QUANTIZATION];
     if (!best) return NULL;
     sft_span name = best->value.text, whole = sft_span_cstr("compressed-tensors-w");
+    if (best->trust <= 60) return NULL;
     const char *told = sfti_told_precision(info, name);
     if (told) return told;
     bool digit = name.len > whole.len + 1 && memcmp(name.data, whole.data, whole.len) == 0
@@ -478,9 +467,29 @@ static const char *declared_precision(sft_info *info) {
     if (digit) return sfti_info_text(info, "int%c", name.data[whole.len]).data;
     if (name.len < 5) return NULL;
     const char *last = name.data + name.len - 5; /* "-4bit" */
-    bool bits = best->trust > 60 && last[0] == '-' && last[1] >= '1' && last[1] <= '8'
+    bool bits = last[0] == '-' && last[1] >= '1' && last[1] <= '8'
              && last[2] == 'b';
     return bits ? sfti_info_text(info, "int%c", last[1]).data : NULL;
+}
+
+/* Codes whose width only declarations tell are as many as that says. */
+static void settle_weights(sfti_weights *weights, uint32_t bits) {
+    bool fits = weights->undecided == 0
+             || (bits > 0 && sfti_add(weights->known, weights->undecided / bits, &weights->known));
+    if (weights->hidden || !fits) weights->known = SFTI_WEIGHTS_HIDDEN;
+    weights->hidden = false;
+    weights->undecided = 0;
+}
+
+static void settle_all_weights(sft_info *info) {
+    const char *told = info->weights.undecided > 0 ? declared_precision(info) : NULL;
+    size_t len = told ? strlen(told) : 0;
+    uint32_t bits = len > 0 && told[len - 1] >= '1' && told[len - 1] <= '8'
+                  ? (uint32_t)(told[len - 1] - '0') : 0;
+    settle_weights(&info->weights, bits);
+    if (info->weights.known == 0) info->weights.known = SFTI_WEIGHTS_HIDDEN;
+    for (sfti_component *part = info->components.first; part; part = part->next)
+        settle_weights(&part->weights, bits);
 }
 
 void sfti_info_resolve(sft_info *info) {
@@ -509,6 +518,7 @@ void sfti_info_resolve(sft_info *info) {
             best->value.text = sfti_info_joined(info, best->value.items, best->value.count, ", ");
     }
     if (info->guesses_bits) info->precision = declared_precision(info);
+    settle_all_weights(info);
     /* What is declared an adapter is one, whatever its tensors are called. */
     const sfti_fact *kind = info->facts[SFT_FACT_KIND];
     if (kind && (sfti_is(kind->value.text, "adapter") || sfti_is(kind->value.text, "control_lora")))

@@ -103,6 +103,16 @@ static void quantization_config(sfti_cursor *at) {
                                   SFTI_SAYS_NUNCHAKU, at->row->trust);
 }
 
+/* mflux's, of all layers. */
+static void quantization_level(sfti_cursor *at) {
+    sft_span level = sfti_trim(at->text);
+    bool bits = level.len == 1 && *level.data >= '1' && *level.data <= '8';
+    if (bits)
+        sfti_info_add_text(at->info, SFT_FACT_QUANTIZATION,
+                           sfti_info_text(at->info, "%s-%cbit", at->row->word, *level.data),
+                           at->source, at->row->trust);
+}
+
 #define LAYER_FORMATS 16
 
 typedef struct layer_formats {
@@ -145,6 +155,7 @@ static const sfti_key_take trainer_takes[] = {
     { "peft_pattern", peft_pattern, NULL, NULL },
     { "quantization", quantization_config, NULL, NULL },
     { "layers", comfy_quantization, NULL, NULL },
+    { "level", quantization_level, NULL, NULL },
 };
 SFTI_KEYS_OF(sfti_trainer_keys, "trainers", trainer_takes);
 

@@ -236,6 +236,12 @@ static const char *wrong_module(sft_span word) {
     return NULL;
 }
 
+static bool is_encoder(const grammar *g, sft_span word) {
+    SFTI_EACH_ROW(row, g->records, SFTI_VECTORS, 0)
+        if (sft_span_equal(sfti_row_word(row), word)) return true;
+    return false;
+}
+
 static bool check_word(grammar *g, sft_span word) {
     const char *expected;
     sft_span rest = word;
@@ -263,8 +269,8 @@ static bool check_word(grammar *g, sft_span word) {
                                && (!rest.data || all_digits(sfti_from(rest, 1))), word,
                         "SIZE or HIDDEN:SIZE");
     case SFTI_VALUE_ENCODERS:
-        return is_right(g, (word.len > 0 && word.len <= 2) || all_digits(word), word,
-                        "l, g, t5 or a width");
+        return is_right(g, is_encoder(g, word) || all_digits(word), word,
+                        "an encoder (l, g, t5, …), token or a width");
     case SFTI_VALUE_MODULES:
         expected = wrong_module(word);
         return is_right(g, !expected, word, expected);
@@ -304,6 +310,9 @@ static bool check_mark(grammar *g, const sfti_record_item *item, bool flag) {
             && !check_id(g, ids[i].type, item->value, "the id of a record"))
             return false;
     if (SFTI_ONE_OF(item->name, numbers, sfti_is) && !all_digits(item->value))
+        return wrong_at(g, item->value, "a number");
+    double factor;
+    if (sfti_is(item->name, "scaling_factor") && !sfti_parse_double(item->value, &factor))
         return wrong_at(g, item->value, "a number");
     return true;
 }

@@ -180,6 +180,14 @@ static void read_row(reader *r, sft_span line) {
         }
         row.sub = (uint8_t)of;
     }
+    if (how->how == SFTI_READ_NAMED) { /* [TRUST] NAME: */
+        sft_span rest = line, trust = sfti_cut_word(&rest);
+        uint64_t number;
+        if (sfti_parse_uint(trust, &number) && number <= 100) {
+            row.trust = (uint8_t)number;
+            line = rest;
+        }
+    }
     const char *stop = line.data + line.len;
     while (line.data < stop && sfti_row_blank(*line.data)) line.data++;
     row.at = line.data;

@@ -8,7 +8,7 @@
 typedef enum sfti_word_how {
     SFTI_READ_WORDS = 0, /* words, then NAME=VALUE */
     SFTI_READ_CLAUSES,   /* in the lines below */
-    SFTI_READ_NAMED,     /* NAME: and clauses */
+    SFTI_READ_NAMED,     /* [TRUST] NAME: and clauses */
     SFTI_READ_TRUST,     /* trust, and clauses below */
     SFTI_READ_TENSORS,   /* kind, trust, and clauses below */
     SFTI_READ_PRODUCER,  /* a producer, then words */
@@ -24,7 +24,7 @@ typedef enum sfti_value_of {
     SFTI_VALUE_PATTERNS,   /* of a kind: "*Model", "!UNet*" */
     SFTI_VALUE_FILE_WORDS, /* "~" at their ends */
     SFTI_VALUE_HEADS,      /* 64, 2304:256 */
-    SFTI_VALUE_ENCODERS,   /* l, g, t5, or a width */
+    SFTI_VALUE_ENCODERS,   /* the first word of a row "vectors", or a width */
     SFTI_VALUE_MODULES,    /* img_mlp.{0,2}[12288,3072], blocks.{0-5}. */
     SFTI_VALUE_SPARED,     /* *norm*, final_layer.* */
     SFTI_VALUE_NAMES,      /* clauses: names and shapes of tensors */

@@ -31,12 +31,12 @@ static const sfti_member component_members[] = {
     { "architecture", AS_CSTR, offsetof(sfti_component, architecture) },
     { "dtype", AS_CSTR, offsetof(sfti_component, dtype) },
     { "bytes", AS_UINT, offsetof(sfti_component, bytes) },
-    { "parameters", AS_UINT, offsetof(sfti_component, parameters) },
+    { "parameters", AS_COUNT, offsetof(sfti_component, weights.known) },
 };
 
 static const sfti_member model_members[] = {
     { "precision", AS_CSTR, offsetof(sft_info, precision) },
-    { "parameters", AS_SOME, offsetof(sft_info, parameters) },
+    { "parameters", AS_COUNT, offsetof(sft_info, weights.known) },
     { "size", AS_CSTR, offsetof(sft_info, size) },
     { "vectors", AS_SOME, offsetof(sft_info, vectors) },
     { "negative", AS_ANSWER, offsetof(sft_info, negative) },

@@ -15,6 +15,8 @@ typedef struct adapter_config {
     double numbers[2]; /* NUMBER_…; 0 = not told */
     sft_span targets[TARGETS_MOST];
     size_t target_count;
+    bool of_parameters; /* ranks that tensors show may be those of all experts together */
+    bool ranks_differ;
 } adapter_config;
 
 static void take_type(sfti_cursor *at) {
@@ -38,6 +40,12 @@ static void take_target(sfti_cursor *at) {
                               sfti_info_copy(at->info, at->text));
 }
 
+static void take_parameter(sfti_cursor *at) {
+    adapter_config *config = at->ctx;
+    if (at->row->word) config->ranks_differ = true;
+    else config->of_parameters = config->of_parameters || sfti_at_text(at);
+}
+
 static void take_base(sfti_cursor *at) {
     sfti_take_base_file(at);
     if (sfti_at_text(at))
@@ -49,6 +57,7 @@ static const sfti_key_take peft_takes[] = {
     { "base_model", take_base, NULL, NULL },
     { "positive", take_positive, "rank scale", NULL },
     { "target", take_target, NULL, NULL },
+    { "parameter", take_parameter, NULL, NULL },
     { "alpha_pattern", sfti_take_alpha_pattern, NULL, NULL },
 };
 SFTI_KEYS_OF(sfti_adapter_config_keys, "adapter-config", peft_takes);
@@ -80,6 +89,9 @@ void sfti_read_adapter_config(sft_info *info, sfti_sidecar *sidecar, sft_span te
     adapter->present = true;
     declared_type(info, &config);
     double rank = config.numbers[NUMBER_RANK], scale = config.numbers[NUMBER_SCALE];
+    if (config.of_parameters && (!adapter->rank.known || adapter->rank.max > rank))
+        adapter->rank.known = false;
+    if (config.of_parameters && config.ranks_differ) rank = 0;
     if (!adapter->rank.known && rank > 0) adapter->rank = (sfti_bounds){ true, rank, rank, rank };
     if (adapter->scale < 0 && scale > 0) adapter->scale = scale;
     bool seen = adapter->targets.count > 0;

@@ -14,8 +14,11 @@ typedef struct hub_config {
     sft_span timm, timm_source;
     uint64_t layers, hidden, heads, kv_heads, vocab;
     uint64_t cross_attention, latent_channels, in_channels;
+    double scaling;     /* of latents, or 0 */
     int guidance;       /* guidance_embeds: 0, 1, -1 not told */
     int tied;           /* tie_word_embeddings likewise */
+    int multi_query;    /* one head for keys and values, but in grouped layers */
+    int grouped;
     bool known;         /* the class */
     bool by_type;       /* the architecture is that of the type */
     bool head;          /* a class that ends in words */
@@ -42,6 +45,11 @@ static void hub_take_type(sfti_cursor *at) {
     else config->type_source = sfti_cursor_source(at);
 }
 
+static void hub_take_scaling(sfti_cursor *at) {
+    hub_config *config = at->ctx;
+    if (sfti_at_number(at)) (void)sfti_parse_double(at->text, &config->scaling);
+}
+
 static const size_t config_types[] = {
     offsetof(hub_config, model_type), offsetof(hub_config, timm),
 };
@@ -53,28 +61,43 @@ static const size_t config_numbers[] = {
 };
 static const size_t config_switches[] = {
     offsetof(hub_config, guidance), offsetof(hub_config, tied),
+    offsetof(hub_config, multi_query), offsetof(hub_config, grouped),
 };
 static const sfti_key_take config_takes[] = {
     { "class", hub_take_class, NULL, NULL }, { "type", hub_take_type, "type timm", config_types },
     { "number", sfti_take_slot_uint, "layers hidden heads kv_heads vocab cross_attention_dim "
                                      "latent_channels in_channels", config_numbers },
-    { "switch", sfti_take_slot_bool, "guidance tied", config_switches },
+    { "switch", sfti_take_slot_bool, "guidance tied multi_query grouped", config_switches },
+    { "scaling", hub_take_scaling, NULL, NULL },
 };
 SFTI_KEYS_OF(sfti_config_keys, "config", config_takes);
 
 /* ── What a configuration says ── */
 
+/* Whether a configuration has every number that a row "config" has, and that has one. */
+static bool hub_has_numbers(const hub_config *config, const sfti_record_row *row) {
+    const struct { const char *name; double value; } numbers[] = {
+        { "cross_attention_dim", (double)config->cross_attention },
+        { "latent_channels", (double)config->latent_channels },
+        { "scaling_factor", config->scaling },
+    };
+    bool any = false;
+    for (size_t i = 0; i < SFTI_COUNT(numbers); i++) {
+        sft_span told;
+        double want;
+        if (!sfti_row_has(row, numbers[i].name, &told)) continue;
+        if (!sfti_parse_double(told, &want) || want != numbers[i].value) return false;
+        any = true;
+    }
+    return any;
+}
+
 /* Classes that several architectures share, told apart by their numbers: rows "config". */
 static void hub_refine(const sfti_records *records, hub_config *config) {
-    static const struct { const char *name; size_t at; } numbers[] = {
-        { "cross_attention_dim", offsetof(hub_config, cross_attention) },
-        { "latent_channels", offsetof(hub_config, latent_channels) },
-    };
     for (const sfti_record_row *row = sfti_rows(records, SFTI_CONFIG, 0); row && config->kind;
          row = sfti_rows_next(records, row)) {
         const sfti_record *of = sfti_row_record(records, row);
         sft_span kind = sfti_row_word(row), told;
-        uint64_t want, value;
         if (!sfti_is(kind, config->kind)) continue;
         bool guided = sfti_row_has(row, "guidance_embeds", &told);
         if (guided && config->guidance >= 0 && config->architecture && of->parent
@@ -84,13 +107,9 @@ static void hub_refine(const sfti_records *records, hub_config *config) {
             config->said = row;
             return;
         }
-        for (size_t i = 0; i < SFTI_COUNT(numbers) && !config->architecture; i++) {
-            memcpy(&value, (const char *)config + numbers[i].at, sizeof value);
-            if (sfti_row_has(row, numbers[i].name, &told) && sfti_parse_uint(told, &want)
-                && value == want) {
-                config->architecture = of->id;
-                config->said = row;
-            }
+        if (!config->architecture && hub_has_numbers(config, row)) {
+            config->architecture = of->id;
+            config->said = row;
         }
     }
 }
@@ -138,17 +157,18 @@ static void hub_sizes(sft_info *info, const hub_config *config) {
     bool llm = kind && sfti_is(kind->value.text, "language_model");
     if (!info->has_llm && !(llm && config->layers > 0 && config->hidden > 0)) return;
     info->has_llm = true;
-    hub_put(&info->llm.layers, config->layers, false);
+    uint64_t kv_heads = config->multi_query == 1 && config->grouped != 1 ? 1
+                      : config->kv_heads > 0 ? config->kv_heads : config->heads;
+    hub_put(&info->llm.layers, config->layers, true); /* one shard has some of them */
     hub_put(&info->llm.hidden, config->hidden, false);
     hub_put(&info->llm.vocab, config->vocab, false);
-    /* From tensors, heads are a guess. */
     hub_put(&info->llm.heads, config->heads, true);
-    hub_put(&info->llm.kv_heads, config->kv_heads > 0 ? config->kv_heads : config->heads, true);
+    hub_put(&info->llm.kv_heads, kv_heads, true);
 }
 
 static bool hub_read(sft_info *info, sfti_sidecar *sidecar, sft_span text, hub_config *config) {
     memset(config, 0, sizeof *config);
-    config->guidance = config->tied = -1;
+    config->guidance = config->tied = config->multi_query = config->grouped = -1;
     return sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(sfti_config_keys), config);
 }
 

@@ -6,51 +6,74 @@
 #define EMBEDDING_TENSORS 16 /* more than that is something else */
 #define EMBEDDING_VECTORS 4096
 
-/* Which encoder of text a tensor is for. */
-typedef enum embedding_slot {
-    SLOT_NONE = -1, SLOT_PLAIN = 0, SLOT_L, SLOT_G, SLOT_T5, SLOTS
-} embedding_slot;
+/* ── Encoders of text: rows "vectors", which are numbered as they are listed ── */
 
-static const struct { const char *name; embedding_slot slot; } embedding_names[] = {
-    { "emb_params", SLOT_PLAIN }, { "string_to_param.*", SLOT_PLAIN },
-    { "*", SLOT_PLAIN },          { "learned_embeds", SLOT_PLAIN },
-    { "clip_l", SLOT_L },         { "clip_g", SLOT_G },
-    { "text_encoders_0", SLOT_L }, { "text_encoders_1", SLOT_G },
-    { "t5", SLOT_T5 },            { "t5xxl", SLOT_T5 },
-};
+#define SLOTS 32u
+#define NO_SLOT SLOTS
 
-static const uint64_t embedding_widths[SLOTS] = { 0, 768, 1280, 4096 };
+static const sfti_record_row *slot_row(const sfti_records *records, unsigned slot) {
+    const sfti_record_row *row = sfti_rows(records, SFTI_VECTORS, 0);
+    for (; row && slot > 0; slot--) row = sfti_rows_next(records, row);
+    return row;
+}
 
-/* Which encoders have vectors, as a row "embedding" says: by name, or the only one by its width. */
-static uint32_t slots_of_row(const sfti_record_row *row, uint64_t *width) {
-    static const struct { const char *name; embedding_slot slot; } names[] = {
-        { "l", SLOT_L }, { "g", SLOT_G }, { "t5", SLOT_T5 },
-    };
+static unsigned slot_named(const sfti_records *records, sft_span word) {
+    unsigned slot = 0;
+    SFTI_EACH_ROW(row, records, SFTI_VECTORS, 0) {
+        if (slot == SLOTS) break;
+        if (sft_span_equal(sfti_row_word(row), word)) return slot;
+        slot++;
+    }
+    return NO_SLOT;
+}
+
+/* Which encoders have vectors, as a row "embedding" says: by name, or the only one, or that of a
+ * token, by its width. */
+static uint32_t slots_of_row(const sfti_records *records, const sfti_record_row *row,
+                             uint64_t *width) {
     sft_span rest = sfti_row_text(row), word;
     uint32_t slots = 0;
     *width = 0;
     while (sfti_next_said(&rest, &word)) {
-        if (sfti_parse_uint(word, width)) slots |= 1u << SLOT_PLAIN;
-        for (size_t i = 0; i < SFTI_COUNT(names); i++)
-            if (sfti_is(word, names[i].name)) slots |= 1u << (unsigned)names[i].slot;
+        unsigned slot = slot_named(records, word);
+        if (slot < SLOTS) slots |= 1u << slot;
+        else (void)sfti_parse_uint(word, width);
     }
-    return slots;
+    unsigned lone = slot_named(records, sft_span_cstr("word"));
+    return slots || lone == NO_SLOT ? slots : 1u << lone;
 }
 
 static bool is_token(sft_span name) {
     return name.len > 2 && *name.data == '<' && name.data[name.len - 1] == '>';
 }
 
+static unsigned slot_of(const sfti_records *records, sft_span name) {
+    unsigned slot = 0;
+    if (is_token(name)) return slot_named(records, sft_span_cstr("token"));
+    if (sfti_ends(name, "_out")) name.len -= strlen("_out"); /* behind the encoder, OneTrainer */
+    SFTI_EACH_ROW(row, records, SFTI_VECTORS, 0) {
+        sft_span rest = sfti_row_text(row), word;
+        if (slot == SLOTS) break;
+        (void)(sfti_next_said(&rest, &word) && sfti_next_said(&rest, &word)); /* id, widths */
+        while (sfti_next_said(&rest, &word))
+            if (sft_span_equal(word, name)) return slot;
+        slot++;
+    }
+    return NO_SLOT;
+}
+
 /* Rows of vectors as wide as encoders of text have them; 0 if it is none. */
-static uint64_t vectors_of(const sft_tensor *tensor, embedding_slot slot) {
+static uint64_t vectors_of(const sfti_records *records, const sft_tensor *tensor, unsigned slot) {
+    sft_span rest = sfti_row_text(slot_row(records, slot)), widths = { "", 0 };
     if (tensor->rank < 1 || tensor->rank > 2) return 0;
     if (sft_dtype_describe(tensor->dtype)->kind != SFT_KIND_FLOAT) return 0;
     uint64_t width = tensor->shape[tensor->rank - 1];
     uint64_t rows = tensor->rank == 2 ? tensor->shape[0] : 1;
-    if (rows > EMBEDDING_VECTORS) return 0;
-    if (slot == SLOT_PLAIN) return width == 768 || width == 1024 || width == 1280 ? rows : 0;
-    return width == embedding_widths[slot] ? rows : 0;
+    if (!sfti_next_said(&rest, &widths) || !sfti_next_said(&rest, &widths)) return 0;
+    return rows <= EMBEDDING_VECTORS && sfti_size_fits(widths, width) ? rows : 0;
 }
+
+/* ── Telling ── */
 
 void sfti_add_token(sft_info *info, sft_span token, sft_span source) {
     size_t count = 0;
@@ -64,10 +87,13 @@ static void tell_embedding(const sfti_view *view, uint32_t slots, uint64_t width
     sft_info *info = view->info;
     sfti_add_tensor_fact(info, SFT_FACT_KIND, "embedding", trust);
     SFTI_EACH_ROW(row, info->records, SFTI_EMBEDDING, 0) {
-        uint64_t wide;
-        if (slots_of_row(row, &wide) == slots && (wide == 0 || wide == width))
-            sfti_add_row_fact(info, SFT_FACT_ARCHITECTURE,
-                              sfti_row_record(info->records, row)->id, trust, row);
+        uint64_t wide, most = 100;
+        sft_span mark;
+        if (slots_of_row(info->records, row, &wide) != slots) continue;
+        if (wide > 0 && wide != width) continue;
+        if (sfti_row_has(row, "trust", &mark)) (void)sfti_parse_uint(mark, &most);
+        sfti_add_row_fact(info, SFT_FACT_ARCHITECTURE, sfti_row_record(info->records, row)->id,
+                          most < (uint64_t)trust ? (int)most : trust, row);
     }
     for (size_t i = 0; i < view->count; i++) {
         const sft_tensor *tensor = view->by_name[i];
@@ -80,25 +106,25 @@ static void tell_embedding(const sfti_view *view, uint32_t slots, uint64_t width
 }
 
 bool sfti_info_embedding(const sfti_view *view) {
+    const sfti_records *records = view->info->records;
     uint32_t slots = 0;
     uint64_t width = 0, vectors = 0;
     bool all_named = true;
     if (view->count == 0 || view->count > EMBEDDING_TENSORS) return false;
     for (size_t i = 0; i < view->count; i++) {
         const sft_tensor *tensor = view->by_name[i];
-        embedding_slot slot = is_token(tensor->name) ? SLOT_PLAIN : SLOT_NONE;
-        for (size_t k = 0; k < SFTI_COUNT(embedding_names) && slot == SLOT_NONE; k++)
-            if (sfti_is(tensor->name, embedding_names[k].name)) slot = embedding_names[k].slot;
-        bool named = slot != SLOT_NONE; /* or a lone tensor called as the file is */
+        unsigned slot = slot_of(records, tensor->name);
+        bool named = slot != NO_SLOT; /* or a lone tensor called as the file is */
         if (!named && view->count == 1 && view->info->stem.len > 0
             && sft_span_equal(tensor->name, view->info->stem))
-            slot = SLOT_PLAIN;
-        uint64_t rows = slot == SLOT_NONE ? 0 : vectors_of(tensor, slot);
+            slot = slot_named(records, sft_span_cstr("word"));
+        uint64_t rows = slot == NO_SLOT ? 0 : vectors_of(records, tensor, slot);
         if (rows == 0) return false;
         if (!named) all_named = false;
-        if (slot == SLOT_PLAIN && width && width != tensor->shape[tensor->rank - 1]) return false;
-        if (slot == SLOT_PLAIN) width = tensor->shape[tensor->rank - 1];
-        slots |= 1u << (unsigned)slot;
+        /* that of several is not asked for */
+        width = i == 0 || width == tensor->shape[tensor->rank - 1]
+              ? tensor->shape[tensor->rank - 1] : 0;
+        slots |= 1u << slot;
         if (rows > vectors) vectors = rows;
     }
     view->info->vectors = vectors;

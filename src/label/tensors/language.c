@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-/* Highest number after the text, and 1. */
-static uint64_t layers_after(const sfti_view *view, sft_span begin) {
+/* Highest number after the text, and 1; without layers at the end that have a tensor so called, as
+ * heads have that predict more tokens. */
+static uint64_t layers_after(const sfti_view *view, sft_span begin, sft_span beyond) {
     sfti_view behind = sfti_view_after(view, view->prefix, begin);
     size_t from, to, skip = strlen(behind.prefix);
     uint64_t layers = 0;
@@ -18,6 +19,13 @@ static uint64_t layers_after(const sfti_view *view, sft_span begin) {
             continue;
         last = digits;
         if (sfti_parse_uint(digits, &number) && number + 1 > layers) layers = number + 1;
+    }
+    while (layers > 0 && beyond.len > 0) {
+        sft_span last_one = sfti_info_text(view->info, "%llu.%.*s",
+                                           (unsigned long long)(layers - 1), (int)beyond.len,
+                                           beyond.data);
+        if (!last_one.len || !sfti_view_any(&behind, last_one.data)) break;
+        layers--;
     }
     return layers;
 }
@@ -34,9 +42,13 @@ static const sft_tensor *named_tensor(const sfti_view *view, const char *name) {
     return language_tensor(view, sft_span_cstr(name));
 }
 
-/* Rows of a linear layer, 0 if they are not to be seen. */
+/* A size of a linear layer, 0 if it is not to be seen. */
+static uint64_t layer_size(const sfti_view *view, const sft_tensor *tensor, uint32_t axis) {
+    return tensor && tensor->rank == 2 ? sfti_size_of(view->info->set, tensor, axis) : 0;
+}
+
 static uint64_t rows_of(const sfti_view *view, const sft_tensor *tensor) {
-    return tensor && tensor->rank == 2 ? sfti_size_of(view->info->set, tensor, 0) : 0;
+    return layer_size(view, tensor, 0);
 }
 
 /* Where an architecture and its hidden size settle it: "64", or "2304:256 3584:256". */
@@ -68,7 +80,8 @@ static uint64_t head_size(const sfti_view *view, const sfti_record *of, bool fus
 }
 
 typedef struct language_sizes {
-    sft_span layers, embed, q, k;
+    sft_span layers, beyond, embed, q, k;
+    sft_span heads; /* a tensor with a number for each head */
     bool fused; /* q names query, key and value in one */
 } language_sizes;
 
@@ -100,6 +113,8 @@ static language_sizes read_sizes(const sfti_records *records, const sfti_record 
         if (sfti_row_record(records, any)->type == SFTI_SEVERAL) row = any;
     if (!row) return sizes;
     (void)sfti_row_has(row, "layers", &sizes.layers);
+    (void)sfti_row_has(row, "beyond", &sizes.beyond);
+    (void)sfti_row_has(row, "heads", &sizes.heads);
     (void)sfti_row_has(row, "embed", &sizes.embed);
     (void)sfti_row_has(row, "q", &sizes.q);
     (void)sfti_row_has(row, "k", &sizes.k);
@@ -115,11 +130,18 @@ void sfti_language_sizes(const sfti_view *at, const char *architecture) {
     const sft_tensor *embed = language_tensor(at, sizes.embed);
     const sft_tensor *norm = sfti_view_find(at, "norm.weight");
     info->has_llm = true;
-    info->llm.layers = layers_after(at, sizes.layers);
+    const sft_tensor *query = language_tensor(at, sizes.q);
+    const sft_tensor *each = language_tensor(at, sizes.heads);
+    if (info->shard_of <= 1) info->llm.layers = layers_after(at, sizes.layers, sizes.beyond);
     if (embed && embed->rank == 2) {
         info->llm.vocab = sfti_size_of(info->set, embed, 0);
         info->llm.hidden = sfti_size_of(info->set, embed, 1);
     }
+    /* Embeddings may be narrower than the layers. */
+    if (layer_size(at, query, 1) > 0) info->llm.hidden = layer_size(at, query, 1);
     if (info->llm.hidden == 0 && norm && norm->rank == 1) info->llm.hidden = norm->shape[0];
-    language_heads_of(at, &sizes, head_size(at, of, sizes.fused));
+    uint64_t head = head_size(at, of, sizes.fused), rows = rows_of(at, query);
+    uint64_t count = each && each->rank > 0 ? each->shape[each->rank - 1] : 0;
+    if (count > 0) head = rows % count == 0 ? rows / count : 0;
+    language_heads_of(at, &sizes, head);
 }

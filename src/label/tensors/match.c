@@ -402,20 +402,28 @@ void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, 
                        const char *architecture, int trust) {
     const sfti_records *records = info->records;
     const sfti_record *of = sfti_model_record(records, architecture);
-    sft_span found[MATCH_VARIANTS], clauses;
-    size_t count = 0;
+    sft_span sure[MATCH_VARIANTS], guessed[MATCH_VARIANTS], clauses;
+    size_t count = 0, guesses = 0;
+    int least = trust; /* of the guesses */
     for (int i = 0; of && i < 2; i++) { /* its own, and those of the record that it is like */
         const sfti_record_row *row = NULL;
-        while (count < MATCH_VARIANTS && (row = sfti_record_row_of(records, of, word, row))) {
+        while (count + guesses < MATCH_VARIANTS
+               && (row = sfti_record_row_of(records, of, word, row))) {
             sft_span name = sfti_row_name(row, &clauses);
             if (!sfti_hold(ctx, fits, clauses, NULL, NULL)) continue;
-            (void)sfti_put_sorted(found, &count, MATCH_VARIANTS, name);
+            if (row->trust >= trust) (void)sfti_put_sorted(sure, &count, MATCH_VARIANTS, name);
+            else if (sfti_put_sorted(guessed, &guesses, MATCH_VARIANTS, name)
+                     && row->trust < least)
+                least = row->trust;
             if (sfti_row_source(records, row)) info->said = row;
         }
         of = sfti_record_find(records, SFTI_MODEL, sfti_record_word(records, of, SFTI_LIKE));
     }
-    sfti_info_add_text(info, SFT_FACT_VARIANT, sfti_info_joined(info, found, count, "+"),
-                       sft_span_cstr("tensors"), trust);
+    const sft_span source = sft_span_cstr("tensors");
+    sfti_info_add_text(info, SFT_FACT_VARIANT, sfti_info_joined(info, sure, count, "+"), source,
+                       trust);
+    sfti_info_add_text(info, SFT_FACT_VARIANT, sfti_info_joined(info, guessed, guesses, "+"),
+                       source, least);
     info->said = NULL;
 }
 

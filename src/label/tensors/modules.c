@@ -58,8 +58,8 @@ static void measure_lora(const sfti_view *view, sfti_module *m,
                          const sfti_suffix *row) {
     const sft_tensor *up = m->pair;
     bool transposed = sfti_is(row->end, ".lora_a");
-    m->rank = size_at(view, m->tensor, transposed ? 1 : 0);
-    m->in = size_at(view, m->tensor, transposed ? 0 : 1);
+    m->rank = size_at(view, m->tensor, row->rank ? row->rank - 1u : transposed);
+    m->in = size_at(view, m->tensor, row->in ? row->in - 1u : !transposed);
     m->out = size_at(view, up, transposed ? 1 : 0);
     m->conv = has_kernel(m->tensor) || has_kernel(sibling(view, m, ".lora_mid.weight"));
 }
@@ -184,8 +184,16 @@ void sfti_adapter_sum(sfti_adapter_scan *scan) {
     for (size_t i = 0; i < scan->view->count; i++) {
         const sft_tensor *tensor = scan->view->by_name[i];
         if (is_bare_token(tensor) && !suffix_of(&scan->suffixes, tensor->name)) continue;
-        sfti_sum(&scan->parts[sfti_forms_part(scan->prefix_of[i])], scan->quant, tensor);
+        sfti_sum(&scan->parts[sfti_forms_part(scan->prefix_of[i])], scan->quant, i);
     }
+}
+
+/* PEFT's adapters of a parameter (target_parameters) that is no layer's weight, as stacked experts
+ * have them: the rank is that of all experts together. Of two parameters of a module one is under
+ * base_layer. */
+static bool of_parameter(sft_span module) {
+    static const char *const ends[] = { ".experts", ".base_layer" };
+    return SFTI_ONE_OF(module, ends, sfti_ends);
 }
 
 /* Every name begins as PEFT has them begin. */
@@ -228,8 +236,9 @@ sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant 
         scan->modules++;
         if (row->end.data[0] == ':') scan->first_scripts = true;
         if (row->type == SFTI_TYPE_OTHER && *row->other) scan->other = row->other;
-        if (m.rank > 0) sfti_tally_put(&scan->ranks, (double)m.rank);
-        if (m.conv && m.rank > 0) sfti_tally_put(&scan->conv_ranks, (double)m.rank);
+        bool ranked = m.rank > 0 && !(row->type == SFTI_TYPE_LORA && of_parameter(m.name));
+        if (ranked) sfti_tally_put(&scan->ranks, (double)m.rank);
+        if (m.conv && ranked) sfti_tally_put(&scan->conv_ranks, (double)m.rank);
         sfti_forms_put(scan->forms, &m);
     }
     bool most = scan->tensors >= view->count - scan->tensors;

@@ -141,26 +141,37 @@ typedef struct sfti_quant {
     const char *id;      /* "gptq-4bit", …, or NULL */
     uint32_t marks, scale, declared; /* private */
     sft_info *info;      /* private */
+    const sfti_view *view; /* private; lives as long */
     const void *ends;    /* private */
+    const struct sfti_codes *codes; /* private */
     const struct quant_bits *by; /* private; NULL: all layers have the same bits */
     uint64_t group;      /* private: of columns */
-    uint32_t bits;       /* of the first packed weight, 0 if there are none */
+    uint32_t bits;       /* of packed weights; 0: there are none, or layers differ */
     bool guessed;        /* the bits */
-    bool id_guessed;     /* they are part of the id */
+    bool id_guessed;     /* they are part of the id, or the row is a guess */
     bool floats;         /* packed weights are, in bytes */
+    bool of_row;         /* private: the row says the bits */
+    bool first_read;     /* private: of layers whose shape is in the file */
     sfti_suffixes suffixes;      /* private */
 } sfti_quant;
 
 /* Sums of some tensors. */
 typedef struct sfti_sums {
-    uint64_t tensors, bytes, parameters;
+    uint64_t tensors, bytes;
+    sfti_weights weights;
     uint64_t by_dtype[SFT_DTYPE_COUNT]; /* bytes */
 } sfti_sums;
 
 sfti_quant sfti_quantisation(const sfti_view *view);
-void sfti_sum(sfti_sums *sums, const sfti_quant *quant, const sft_tensor *tensor);
-void sfti_sum_all(sfti_sums *sums, const sfti_sums *more);
 const char *sfti_precision(sft_info *info, const sfti_sums *sums, const sfti_quant *quant);
+/* The dtype that holds nine tenths of the bytes, or SFT_DTYPE_COUNT. */
+int sfti_main_dtype(const sfti_sums *sums);
+
+/* ── Numbers of weights (counts.c) ── */
+
+/* Adds the tensor at i of the view, in order of name. */
+void sfti_sum(sfti_sums *sums, const sfti_quant *quant, size_t i);
+void sfti_sum_all(sfti_sums *sums, const sfti_sums *more);
 
 /* Push a component with the sums. */
 void sfti_add_component(sft_info *info, sfti_list *list, const char *part,

@@ -89,12 +89,27 @@ static const char *component_part(const component_sums *sums, size_t row) {
     return g ? part : l ? "text_encoder_2" : "text_encoder";
 }
 
-static void add_components(const sfti_view *view, const component_sums *sums) {
+/* The VAE that the denoiser uses, if several have the same layers. */
+static const char *own_vae(const sfti_records *records, const char *denoiser, const char *vae) {
+    const sfti_record *of = denoiser ? sfti_record_with(records, sft_span_cstr(denoiser), SFTI_VAES,
+                                                        SFTI_VAES) : NULL;
+    sft_span rest = sfti_row_text(sfti_record_row_of(records, of, SFTI_VAES, NULL)), id;
+    while (sfti_next_said(&rest, &id))
+        if (sfti_architecture_within(records, id, sft_span_cstr(vae)))
+            return sfti_record_find(records, SFTI_MODEL, id)->id;
+    return vae;
+}
+
+static void add_components(const sfti_view *view, const component_sums *sums,
+                           const char *denoiser) {
     sft_info *info = view->info;
     for (size_t i = 0; i < COMPONENT_ROWS; i++) {
         sfti_matched matched = { 0 };
         if (sums->rows[i].tensors == 0) continue;
         bool found = match_component(view, &component_table[i], &matched);
+        if (found && component_table[i].rows == OF_VAE && matched.architecture
+            && matched.trust <= SFTI_GUESS)
+            matched.architecture = own_vae(info->records, denoiser, matched.architecture);
         sfti_add_component(info, &info->components, component_part(sums, i),
                            found ? matched.architecture : NULL, &sums->rows[i]);
     }
@@ -183,7 +198,7 @@ static bool info_denoiser(const sfti_view *view, const component_sums *sums) {
     sfti_add_component(info, &info->components,
                        unet ? "unet" : sfti_denoiser_part(info, matched.architecture),
                        matched.architecture, &sums->rest);
-    add_components(view, sums);
+    add_components(view, sums, matched.architecture);
     if (sums->rows[0].tensors > 0) info->size = "full";
     else if (whole && strcmp(at.prefix, "model.diffusion_model.") == 0) info->size = "pruned";
     return true;
@@ -199,7 +214,7 @@ static void add_towers(const sfti_view *at, const sfti_quant *quant, const char 
     bool towers = sfti_view_range(at, "text_model.", &from, &to);
     for (size_t i = 0; i < at->count; i++) {
         bool in_text = towers && i >= from && i < to;
-        sfti_sum(in_text ? &text : &image, quant, at->by_name[i]);
+        sfti_sum(in_text ? &text : &image, quant, i);
     }
     sfti_add_component(info, &info->components, "image_encoder", architecture, &image);
     sfti_add_component(info, &info->components, "text_encoder", architecture, &text);
@@ -254,7 +269,7 @@ static bool info_parts(const sfti_view *view, const component_sums *sums,
     if (parts == 1)
         sfti_add_row_fact(info, SFT_FACT_ARCHITECTURE, matched.architecture, matched.trust,
                           matched.row);
-    add_components(view, sums);
+    add_components(view, sums, NULL);
     return true;
 }
 
@@ -296,12 +311,11 @@ void sfti_info_tensors(sft_info *info) {
     const uint8_t *row_of = sfti_view_rows(&view, component_table, sizeof component_table[0],
                                            COMPONENT_ROWS);
     for (size_t i = 0; row_of && i < view.count; i++)
-        sfti_sum(row_of[i] ? &sums->rows[row_of[i] - 1] : &sums->rest, &quant,
-                 view.by_name[i]);
+        sfti_sum(row_of[i] ? &sums->rows[row_of[i] - 1] : &sums->rest, &quant, i);
     sums->all = sums->rest;
     for (size_t i = 0; i < COMPONENT_ROWS; i++)
         if (sums->rows[i].tensors > 0) sfti_sum_all(&sums->all, &sums->rows[i]);
-    info->parameters = sums->all.parameters;
+    info->weights = sums->all.weights;
     info->precision = sfti_precision(info, &sums->all, &quant);
     sfti_add_tensor_fact(info, SFT_FACT_QUANTIZATION, quant.id, quant.id_guessed ? 60 : 100);
     /* Controls, IP-Adapters and the like. */

@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "base/options.h"
 #include "base/utf8.h"
+#include "keys/renamed.h"
 #include "os/path.h"
 
 #include <errno.h>
@@ -257,12 +258,15 @@ sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *
     if (sft_span_equal(to, sft_span_cstr("__metadata__")))
         return sfti_fail_tensor(err, SFT_NAME_RESERVED, SFT_NO_OFFSET, from,
                                 "expected a new name, found the reserved __metadata__");
+    sft_pair alias = { from, { NULL, 0 } };
     const sft_tensor *tensor = sft_file_find(edit->file, from);
-    if (!tensor)
+    bool other = !tensor && sft_file_metadata_get(edit->file, from, &alias.value)
+              && sfti_may_be_alias(alias) && sft_file_find(edit->file, alias.value);
+    if (!tensor && !other)
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, from,
                                 "expected a tensor of this name, found none");
     if (!to.data) to.data = "";
-    return request_add(edit, &edit->names, tensor->name, to, err);
+    return request_add(edit, &edit->names, other ? from : tensor->name, to, err);
 }
 
 /* ── Recovery ── */

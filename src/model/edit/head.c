@@ -4,6 +4,7 @@
 #include "base/endian.h"
 #include "edit/dropped.h"
 #include "edit/edit.h"
+#include "keys/renamed.h"
 
 #include <string.h>
 
@@ -34,6 +35,51 @@ static bool request_table(header_rewrite *h, const sfti_requests *requests, sfti
     for (const sfti_request *request = requests->first; request; request = request->next)
         (*items)[count++] = (sfti_change){ request->key, request->value };
     return sfti_changes_begin(out, *items, count, h->edit->seed, &h->tables);
+}
+
+/* Old and new names of all tensors, and of aliases among the requests. */
+static bool list_names(header_rewrite *h, sfti_renamed *out) {
+    const sft_file *file = h->edit->file;
+    size_t tensors = sft_file_tensor_count(file), aliases = 0;
+    sft_pair *names = sfti_arena_array(&h->tables, tensors, sizeof *names);
+    sft_pair *others = sfti_arena_array(&h->tables, h->names.count, sizeof *others);
+    if (!names || !others) return false;
+    for (size_t i = 0; i < tensors; i++) {
+        sft_span name = sft_file_tensor_at(file, i)->name;
+        uint32_t found = sfti_names_find(&h->names.names, name);
+        names[i] = (sft_pair){ name, found == SFTI_NO_NAME ? name : h->name_items[found].value };
+    }
+    for (size_t i = 0; i < h->names.count; i++)
+        if (!sft_file_find(file, h->name_items[i].key))
+            others[aliases++] = (sft_pair){ h->name_items[i].key, h->name_items[i].value };
+    return sfti_renamed_begin(out, names, tensors, others, aliases, &h->tables);
+}
+
+/* Metadata that name tensors follow their new names, unless a request is about them. */
+static sft_code follow_names(header_rewrite *h, sft_error *err) {
+    const sft_file *file = h->edit->file;
+    size_t pairs = sft_file_metadata_count(file), count = h->metadata.count, sets = 0;
+    sfti_renamed renamed;
+    sft_pair now;
+    if (h->names.count == 0 || pairs == 0) return SFT_OK;
+    sfti_change *items = sfti_arena_array(&h->tables, (uint64_t)count + 2 * pairs, sizeof *items);
+    sfti_change *set = sfti_arena_array(&h->tables, pairs, sizeof *set);
+    if (!items || !set || !list_names(h, &renamed)) return rewrite_memory(err);
+    if (count > 0) memcpy(items, h->metadata_items, count * sizeof *items);
+    for (size_t i = 0; i < pairs; i++) {
+        sft_pair pair = sft_file_metadata_at(file, i);
+        if (sfti_names_find(&h->metadata.names, pair.key) != SFTI_NO_NAME) continue;
+        sft_code code = sfti_renamed_pair(&renamed, pair, &now, err);
+        if (code) return code;
+        bool moves = !sft_span_equal(pair.key, now.key);
+        if (moves) items[count++] = (sfti_change){ pair.key, { NULL, 0 } };
+        if (now.key.data && (moves || !sft_span_equal(pair.value, now.value)))
+            set[sets++] = (sfti_change){ now.key, now.value };
+    }
+    if (sets > 0) memcpy(items + count, set, sets * sizeof *items);
+    h->metadata_items = items;
+    bool ok = sfti_changes_begin(&h->metadata, items, count + sets, h->edit->seed, &h->tables);
+    return ok ? SFT_OK : rewrite_memory(err);
 }
 
 /* Digests that the requests make wrong are removed, too, unless a request is about them. */
@@ -89,8 +135,11 @@ static sft_code check_collisions(header_rewrite *h, sft_error *err) {
     for (uint32_t i = 0; i < names->count && !code; i++) {
         sft_span to = names->items[i].value;
         bool twice = sfti_names_put(&table, to, sfti_names_hash(to, h->edit->seed), i) != i;
-        bool kept = sft_file_find(h->edit->file, to) != NULL &&
-                    sfti_names_find(&names->names, to) == SFTI_NO_NAME;
+        sft_span value;
+        bool alias = sft_file_find(h->edit->file, names->items[i].key) == NULL;
+        bool kept = (sft_file_find(h->edit->file, to) != NULL
+                     || (alias && sft_file_metadata_get(h->edit->file, to, &value)))
+                 && sfti_names_find(&names->names, to) == SFTI_NO_NAME;
         if (twice || kept)
             code = sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, to,
                                     "expected a free name, found that two tensors would have "
@@ -188,9 +237,11 @@ sft_code sfti_edit_head(sft_edit *edit, sfti_new_head *out, sft_error *err) {
     h.arena.alloc = h.tables.alloc = edit->alloc;
     h.cuts.arena = &h.arena;
     bool ok = request_table(&h, &edit->metadata, &h.metadata_items, &h.metadata) &&
-              request_table(&h, &edit->names, &h.name_items, &h.names) && drop_stale(&h);
+              request_table(&h, &edit->names, &h.name_items, &h.names);
     sft_code code = ok ? SFT_OK : rewrite_memory(err);
     if (!code && h.names.count > 0) code = check_collisions(&h, err);
+    if (!code) code = follow_names(&h, err);
+    if (!code && !drop_stale(&h)) code = rewrite_memory(err);
     if (!code && !(sfti_changes_spell(h.metadata_items, h.metadata.count, &h.arena) &&
                    sfti_changes_spell(h.name_items, h.names.count, &h.arena)))
         code = rewrite_memory(err);

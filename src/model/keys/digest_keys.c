@@ -39,6 +39,12 @@ bool sfti_is_training_key(sft_span key) {
     return key.len >= 3 && memcmp(key.data, "ss_", 3) == 0;
 }
 
+const char *sfti_declared_prefix(size_t i) {
+    static const char *const prefixes[] = { "", "model.diffusion_model.", "diffusion_model.",
+                                            "net.", "transformer.", "unet." };
+    return i < sizeof prefixes / sizeof *prefixes ? prefixes[i] : NULL;
+}
+
 /* ── Layout ── */
 
 void sfti_layout_add(sfti_layout *layout, const sft_tensor *tensor) {

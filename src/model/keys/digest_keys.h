@@ -14,6 +14,8 @@ typedef enum sfti_digest_key {
 
 /* A quantised layer that it lacks is read as plain numbers. */
 #define SFTI_DECLARED_KEY "_quantization_metadata"
+/* What may stand before the names of its layers; the first is empty. NULL past the last. */
+const char *sfti_declared_prefix(size_t i);
 
 /* diffusers' place for PEFT's configuration: a module that it lacks has another alpha. */
 #define SFTI_LORA_CONFIG_KEY "lora_adapter_metadata"

@@ -88,17 +88,27 @@ static block_scales scales_of(const sft_tensor *scale, uint64_t rows, uint64_t w
     return tiled ? SCALES_TILED : SCALES_NO;
 }
 
+static bool are_exponents(const sft_tensor *scale) {
+    return scale && (scale->dtype == SFT_U8 || scale->dtype == SFT_F8_E8M0);
+}
+
 /* NVFP4 and MXFP4: two values a byte; MXFP8. ComfyUI pads both sizes. */
 static bool unpack_blocks(packed_tensor *p) {
     const uint32_t rank = p->tensor->rank;
     const sft_tensor *scale = rank > 1 ? beside(p, "weight_scale", rank) : NULL;
+    if (!scale && rank > 1 && are_exponents(beside(p, "scale", rank)))
+        scale = beside(p, "scale", rank);
     if (!scale) return false;
-    bool exponents = scale->dtype == SFT_U8 || scale->dtype == SFT_F8_E8M0;
+    bool exponents = are_exponents(scale);
     uint64_t rows = p->tensor->shape[rank - 2], bytes = p->tensor->shape[rank - 1];
     uint64_t block = exponents ? 32 : 16, width = times(bytes, 2);
     block_scales wide = scales_of(scale, rows, width, block);
-    block_scales narrow = exponents ? scales_of(scale, rows, bytes, block) : SCALES_NO;
-    if (p->tensor->dtype != SFT_U8) wide = SCALES_NO;
+    bool packed = sfti_ends(p->tensor->name, "_packed"); /* into fewer than 8 bits */
+    if (packed && exponents && times(bytes, 4) == times(scale->shape[rank - 1], 96)
+        && scale->shape[rank - 2] == rows) /* MXFP6 */
+        return set_last(p, times(bytes, 4) / 3, times(bytes, 4) / 3);
+    block_scales narrow = exponents && !packed ? scales_of(scale, rows, bytes, block) : SCALES_NO;
+    if (p->tensor->dtype != SFT_U8 && p->tensor->dtype != SFT_I8) wide = SCALES_NO;
     if ((!exponents && scale->dtype != SFT_F8_E4M3) || !wide == !narrow) return false;
     (void)set_last(p, wide ? width : bytes, wide ? width : bytes);
     return (wide ? wide : narrow) == SCALES_TILED ? set_padded(p, block) : true;
@@ -163,6 +173,21 @@ static bool unpack_mlx(packed_tensor *p) {
     return least <= most && set_last(p, least, most);
 }
 
+/* Whether bytes hold one code or two: with one factor a row in one dimension, which is ComfyUI's
+ * rotated codes or others' whole ones, or with scales that nothing explains. */
+static bool may_be_halves(const packed_tensor *p) {
+    static const char *const whole[] = { "SCB", "weight_scale", "weight_scale_inv",
+                                         "scale_weight" };
+    static const char *const strange[] = { "scale", "scales", "weight_scales" };
+    const sft_tensor *scale = sfti_set_sibling(p->set, p->stem, "weight_scale");
+    for (size_t i = 0; i < SFTI_COUNT(whole); i++)
+        if (sfti_set_sibling(p->set, p->stem, whole[i]))
+            return are_exponents(scale) || (scale && scale->rank == 1 && scale->shape[0] > 1);
+    for (size_t i = 0; i < SFTI_COUNT(strange); i++)
+        if (sfti_set_sibling(p->set, p->stem, strange[i])) return true;
+    return false;
+}
+
 /* ComfyUI's codes of 4 bits, and nunchaku's; else whole bytes. */
 static void unpack_codes(packed_tensor *p) {
     const sft_tensor *scales = beside(p, "wscales", 2), *relative = beside(p, "weight_s_rel", 2);
@@ -178,9 +203,7 @@ static void unpack_codes(packed_tensor *p) {
         if (width == times(groups, 64) || width == times(groups, 16))
             (void)set_last(p, width, width);
     } else {
-        bool maybe = beside(p, "weight_scale", 1)
-                  && sfti_set_sibling(p->set, p->stem, "comfy_quant");
-        (void)set_last(p, bytes, maybe ? width : bytes);
+        (void)set_last(p, bytes, may_be_halves(p) ? width : bytes);
     }
 }
 
@@ -212,6 +235,7 @@ bool sfti_shape_of(const sft_set *set, const sft_tensor *tensor, sfti_shape *out
         if (named && rank == 2) (void)unpack_words(&p);
         return true;
     case SFT_I8:
+        if (named && unpack_blocks(&p)) return true;
         if (named && rank == 2) unpack_codes(&p);
         return named && rank == 2;
     default: return named && unpack_blocks(&p);

@@ -221,14 +221,13 @@ static bool next_layer(layer_walk *walk, sfti_arena *arena) {
 /* The weight of a layer as the metadata name it, which may leave the usual prefix out. */
 static sft_code find_weight(const sft_set *set, sft_span layer, sfti_arena *arena, sft_span *name,
                             const sft_tensor **weight, sft_error *err) {
-    static const char *const prefixes[] = { "", "model.diffusion_model.", "diffusion_model.",
-                                            "net.", "transformer.", "unet." };
+    const char *begin;
     *weight = NULL;
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && !*weight; i++) {
-        size_t prefix = strlen(prefixes[i]), whole = prefix + layer.len;
+    for (size_t i = 0; !*weight && (begin = sfti_declared_prefix(i)) != NULL; i++) {
+        size_t prefix = strlen(begin), whole = prefix + layer.len;
         char *text = sfti_arena_take(arena, whole + strlen(".weight"));
         if (!text) return sfti_fail_memory(err, whole);
-        memcpy(text, prefixes[i], prefix);
+        memcpy(text, begin, prefix);
         if (layer.len > 0) memcpy(text + prefix, layer.data, layer.len);
         memcpy(text + whole, ".weight", strlen(".weight"));
         *name = (sft_span){ text, whole };

@@ -429,6 +429,21 @@ static void takes_configurations(void **unused) {
           "c_fc.weight F32 2,2 10 20 30 60" },
         { "square, and not known", ZEROS, "c.lora_A.weight F32 1,2 10 30;" B,
           "{\"fan_in_fan_out\":true}", SFT_CAST_DTYPE, "found c.weight of 2 x 2" },
+        { "(IA)^3 of a convolution's outputs", "c.weight F32 2,1,1,1 1 2;c.bias F32 2 3 4",
+          "base_model.model.c.ia3_l F32 1,2,1,1 2 3", "{\"feedforward_modules\":[\"d\"]}", SFT_OK,
+          "c.bias F32 2 6 12; c.weight F32 2,1,1,1 2 6" },
+        { "of inputs", "c.weight F32 2,2,1,1 1 2 3 4;c.bias F32 2 3 4",
+          "base_model.model.c.ia3_l F32 1,2,1,1 2 3", "{\"feedforward_modules\":[\"d\",\"c\"]}",
+          SFT_OK, "c.bias F32 2 3 4; c.weight F32 2,2,1,1 2 6 6 12" },
+        { "of inputs of groups", "c.weight F32 2,1,1,1 1 2",
+          "base_model.model.c.ia3_l F32 1,2,1,1 2 3", "{\"feedforward_modules\":[\"c\"]}",
+          SFT_SIZE_MISMATCH, "a factor for each column" },
+        { "told by a regular expression", "c.weight F32 2,1,1,1 1 2",
+          "base_model.model.c.ia3_l F32 1,2,1,1 2 3", "{\"feedforward_modules\":\"d\"}",
+          SFT_CAST_DTYPE, "as many of both, by its groups" },
+        { "told by no names", "c.weight F32 2,1,1,1 1 2",
+          "base_model.model.c.ia3_l F32 1,2,1,1 2 3", "{\"feedforward_modules\":[1]}",
+          SFT_CAST_DTYPE, "expected a list of names" },
         { "square (IA)^3, and not known", ZEROS, "c.ia3_l F32 2,1 1", "{\"fan_in_fan_out\":true}",
           SFT_CAST_DTYPE, "found c.weight of 2 x 2" },
         { "square as another that is turned", "a.c.weight F32 2,2;b.c.weight F32 3,2",
@@ -468,6 +483,32 @@ static void finds_layers(void **unused) {
         { "two layers of a name", "a_b.weight F32 2,2;a.b.weight F32 2,2",
           "lora_unet_a_b.lora_down.weight F32 1,2 1;lora_unet_a_b.lora_up.weight F32 2,1 1", NULL,
           SFT_CAST_DTYPE, "found a_b.weight and a.b.weight" },
+        { "a head's prefix that the file lacks", "h.0.c.weight F32 2,2;h.1.c.weight F32 2,2",
+          "base_model.model.bert.h.0.c.lora_A.weight F32 1,2 10 20;"
+          "base_model.model.bert.h.0.c.lora_B.weight F32 2,1 1 2;"
+          "base_model.model.bert.h.1.c.lora_A.weight F32 1,2 1 1;"
+          "base_model.model.bert.h.1.c.lora_B.weight F32 2,1 1 2", NULL, SFT_OK,
+          "h.0.c.weight F32 2,2 10 20 20 40; h.1.c.weight F32 2,2 1 1 2 2" },
+        { "not of all modules", "h.0.c.weight F32 2,2",
+          "base_model.model.bert.h.0.c.lora_A.weight F32 1,2 10 20;"
+          "base_model.model.bert.h.0.c.lora_B.weight F32 2,1 1 2;"
+          "base_model.model.h.2.c.lora_A.weight F32 1,2 1 1;"
+          "base_model.model.h.2.c.lora_B.weight F32 2,1 1 2", NULL, SFT_TENSOR_NOT_FOUND,
+          "none among 2" },
+        { "not beside one that has none", "h.0.c.weight F32 2,2",
+          "base_model.model.bert.h.0.c.lora_A.weight F32 1,2 10 20;"
+          "base_model.model.bert.h.0.c.lora_B.weight F32 2,1 1 2;"
+          "base_model.model.bert.h.2.c.lora_A.weight F32 1,2 1 1;"
+          "base_model.model.bert.h.2.c.lora_B.weight F32 2,1 1 2", NULL, SFT_TENSOR_NOT_FOUND,
+          "none among 2" },
+        { "a head's prefix that the adapter lacks", "bert.h.0.c.weight F32 2,2;c.weight F32 2,2",
+          "base_model.model.h.0.c.lora_A.weight F32 1,2 10 20;"
+          "base_model.model.h.0.c.lora_B.weight F32 2,1 1 2", NULL, SFT_OK,
+          "bert.h.0.c.weight F32 2,2 10 20 20 40; c.weight F32 2,2 0 0 0 0" },
+        { "not one of two", "bert.h.0.c.weight F32 2,2;other.h.0.c.weight F32 2,2",
+          "base_model.model.h.0.c.lora_A.weight F32 1,2 10 20;"
+          "base_model.model.h.0.c.lora_B.weight F32 2,1 1 2", NULL, SFT_TENSOR_NOT_FOUND,
+          "none among 1" },
         { "a third of a fused layer", "double_blocks.0.img_attn.qkv.weight F32 6,2;"
           "single_blocks.0.linear1.weight F32 14,2;vector_in.in_layer.weight F32 2,2",
           "transformer.transformer_blocks.0.attn.to_k.lora_A.weight F32 1,2 10 20;"

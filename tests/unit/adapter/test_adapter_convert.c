@@ -119,6 +119,17 @@ static void renames(void **unused) {
           "diffusion_model.double_blocks.0.img_attn.norm.query_norm.scale.diff F32 2 1 2" },
         { "and as its tensor", "flux.1", COMFY, ATTN ".norm_q.weight.diff F32 2 1 2", NULL, SFT_OK,
           "diffusion_model.double_blocks.0.img_attn.norm.query_norm.scale.diff F32 2 1 2" },
+        { "a norm to kohya", "flux.1", KOHYA,
+          "diffusion_model.double_blocks.0.img_attn.norm.query_norm.scale.diff F32 2 1 2", NULL,
+          SFT_OK, "lora_unet_double_blocks_0_img_attn_norm_query_norm_scale.diff F32 2 1 2" },
+        { "and to ComfyUI", "flux.1", COMFY,
+          "lora_unet_double_blocks_0_img_attn_norm_query_norm_scale.diff F32 2 1 2", NULL, SFT_OK,
+          "diffusion_model.double_blocks.0.img_attn.norm.query_norm.scale.diff F32 2 1 2" },
+        { "LyCORIS's norm", "sdxl", KOHYA,
+          "lora_unet_down_blocks_1_attentions_0_norm.b_norm F32 2 3 4;"
+          "lora_unet_down_blocks_1_attentions_0_norm.w_norm F32 2 1 2", NULL, SFT_OK,
+          "lora_unet_input_blocks_4_1_norm.b_norm F32 2 3 4; "
+          "lora_unet_input_blocks_4_1_norm.w_norm F32 2 1 2" },
         { "LoHa for PEFT", "flux.1", PEFT,
           "lora_unet_img_in.hada_w1_a F32 2,1 1;lora_unet_img_in.hada_w1_b F32 1,2 1;"
           "lora_unet_img_in.hada_w2_a F32 2,1 1;lora_unet_img_in.hada_w2_b F32 1,2 1", NULL,

@@ -93,6 +93,8 @@ static const title_case titles[] = {
       "SDXL v-pred?", NULL },
     { "{'model':{'kind':'checkpoint','architecture':'sdxl','prediction_type':'flow'}}",
       "SDXL flow", NULL },
+    { "{'model':{'kind':'checkpoint','architecture':'kolors','prediction_type':'flow'}}",
+      "Kolors flow, all in one", NULL },
     { "{'model':{'kind':'checkpoint','architecture':'flux.1','prediction_type':'flow'}}",
       "Flux.1, all in one", NULL },
     { "{'model':{'kind':'checkpoint','prediction_type':'flow'}}", "checkpoint", NULL },

@@ -223,12 +223,18 @@ static const adapter_case adapter_cases[] = {
       "adapter qwen-image - lora diffusers 8 60",
       PE(TF "transformer_blocks.{0-23}.attn.add_k_proj", "8", "3072", "3072"),
       "adapter qwen-image@60 - lora diffusers 8 24" },
+    /* nunchaku; with packed weights it is a model */
+    { "transformer_blocks.{0-18}.qkv_proj_context.lora_down[3072,16] "
+      "transformer_blocks.{0-18}.qkv_proj_context.lora_up[9216,16]",
+      "adapter - - lora diffusers 16 19",
+      "transformer_blocks.0.attn.to_qkv.proj_down[3072,32] "
+      "transformer_blocks.0.attn.to_qkv.proj_up[9216,32]", "adapter - - lora diffusers 32 1" },
     /* Wan, Cosmos */
     { PE(DM "blocks.0.cross_attn.k", "8", "5120", "5120"), "adapter wan 14b lora bfl 8 1",
       PE(DM "blocks.0.cross_attn.k", "8", "1536", "1536"), "adapter wan 1.3b lora bfl 8 1" },
     { KO("lora_unet_blocks_0_cross_attn_k", "8", "5120", "5120")
       KO("lora_unet_blocks_0_cross_attn_k_img", "8", "5120", "5120"),
-      "adapter wan 14b+i2v lora kohya 8 2",
+      "adapter wan 14b lora kohya 8 2", /* and i2v, with a trust of 60 */
       KO("lora_unet_blocks_0_cross_attn_k", "8", "3072", "3072"),
       "adapter wan-2.2 5b lora kohya 8 1" },
     { PE(TF "blocks.0.attn2.to_k", "8", "5120", "5120"), "adapter wan 14b lora diffusers 8 1",

@@ -52,7 +52,7 @@ static void checkpoints_fall_into_parts(void **state) {
     assert_int_equal(list->count, 4);
     assert_string_equal(component_at(list, 0)->part, "unet");
     assert_string_equal(component_at(list, 0)->architecture, "sd-1");
-    assert_int_equal(component_at(list, 0)->parameters, 320 * 4 * 9 + 320 * 768);
+    assert_int_equal(component_at(list, 0)->weights.known, 320 * 4 * 9 + 320 * 768);
     assert_string_equal(component_at(list, 1)->part, "ema");
     assert_string_equal(component_at(list, 2)->part, "vae");
     assert_string_equal(component_at(list, 2)->architecture, "vae-sd");
@@ -69,6 +69,31 @@ static void checkpoints_fall_into_parts(void **state) {
     assert_null(made->info.size);
     assert_int_equal(made->info.components.count, 1);
     compose_end(made);
+}
+
+/* Of VAEs with the same layers. */
+static void a_checkpoint_has_its_own_vae(void **state) {
+    static const char vae[] = "first_stage_model.decoder.conv_in.weight[512,16,3,3] "
+                              "first_stage_model.decoder.up.3.x[1] "
+                              "first_stage_model.decoder.conv_out.weight[3,128,3,3]";
+    static const struct { const char *denoiser, *id; } cases[] = {
+        { "joint_blocks.{0-37}.context_block.attn.qkv.weight[7296,2432] "
+          "joint_blocks.{0-37}.x_block.attn.qkv.weight[7296,2432] "
+          "x_embedder.proj.weight[2432,16,2,2] ", "vae-sd-3" },
+        { FLUX("64"), "vae-flux" },
+        { "double_stream_modulation_img.lin.weight[36864,6144] ", "vae-flux" },
+    };
+    (void)state;
+    for (size_t i = 0; i < SFTI_COUNT(cases); i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s%s", cases[i].denoiser, vae);
+        composed *made = compose(text);
+        const sfti_list *list = &made->info.components;
+        assert_int_equal(list->count, 2);
+        assert_string_equal(component_at(list, 1)->part, "vae");
+        assert_string_equal(component_at(list, 1)->architecture, cases[i].id);
+        compose_end(made);
+    }
 }
 
 static void encoders_are_numbered(void **state) {
@@ -315,6 +340,7 @@ static void real_files(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(checkpoints_fall_into_parts),
+        cmocka_unit_test(a_checkpoint_has_its_own_vae),
         cmocka_unit_test(encoders_are_numbered),
         cmocka_unit_test(a_named_encoder_is_recognised),
         cmocka_unit_test(markers_tell_the_prediction),

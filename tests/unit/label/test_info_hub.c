@@ -124,6 +124,25 @@ static const beside_case cases[] = {
              "\"vocab_size\":128256}"),
       { "architecture=llama|90|sidecar:config.json:/architectures/0", "kind=language_model|90|",
         "llm=32/4096/32/8/128256" }, { "quantization" }, NULL, false },
+    { "heads by other names", NULL,
+      CONFIG("{\"model_type\":\"llama\",\"num_hidden_layers\":2,\"hidden_size\":64,\"n_head\":8,"
+             "\"tie_word_embeddings\":true}"),
+      { "llm=2/64/8/8/0" }, NOTHING, NULL, false },
+    { "one head for keys and values", NULL,
+      CONFIG("{\"model_type\":\"falcon\",\"num_hidden_layers\":2,\"hidden_size\":64,"
+             "\"num_attention_heads\":8,\"num_kv_heads\":8,\"multi_query\":true,"
+             "\"new_decoder_architecture\":false,\"tie_word_embeddings\":true}"),
+      { "llm=2/64/8/1/0" }, NOTHING, NULL, false },
+    { "groups of them", NULL,
+      CONFIG("{\"model_type\":\"falcon\",\"num_hidden_layers\":2,\"hidden_size\":64,"
+             "\"num_attention_heads\":8,\"num_kv_heads\":2,\"multi_query\":true,"
+             "\"new_decoder_architecture\":true,\"tie_word_embeddings\":true}"),
+      { "llm=2/64/8/2/0" }, NOTHING, NULL, false },
+    { "of its text model", NULL,
+      CONFIG("{\"model_type\":\"llama\",\"tie_word_embeddings\":true,\"text_config\":{"
+             "\"num_hidden_layers\":2,\"hidden_size\":64,\"num_attention_heads\":8,"
+             "\"num_key_value_heads\":null,\"vocab_size\":9}}"),
+      { "llm=2/64/8/8/9" }, NOTHING, NULL, false },
     { "beside an adapter", NULL,
       CONFIG("{\"architectures\":[\"LlamaForCausalLM\"],\"num_hidden_layers\":32,\"hidden_size\":8,"
              "\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4}}"),
@@ -156,6 +175,34 @@ static const beside_case cases[] = {
       { "quantization=fp8|90|" }, NOTHING, NULL, false },
     { "mlx", NULL, CONFIG("{\"quantization\":{\"group_size\":64,\"bits\":4}}"),
       { "quantization=mlx-4bit|90|" }, NOTHING, NULL, false },
+    { "mlx, told twice, of several widths", NULL,
+      CONFIG("{\"quantization\":{\"group_size\":64,\"bits\":4,\"a.b\":{\"bits\":4},"
+             "\"lm_head\":{\"bits\":6}},"
+             "\"quantization_config\":{\"group_size\":64,\"bits\":4,\"lm_head\":{\"bits\":6}}}"),
+      { "quantization=mlx|90|" }, { "-4bit" }, NULL, false },
+    { "mlx, layers of the same width", NULL,
+      CONFIG("{\"quantization\":{\"bits\":4,\"lm_head\":{\"bits\":4}}}"),
+      { "quantization=mlx-4bit|90|" }, NOTHING, NULL, false },
+    { "gptq, some layers wider", NULL,
+      CONFIG("{\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":4,"
+             "\"dynamic\":{\"+:.*down_proj\":{\"bits\":8}}}}"),
+      { "quantization=gptq|90|" }, { "-4bit" }, NULL, false },
+    { "compressed-tensors, one group", NULL,
+      CONFIG("{\"quantization_config\":{\"quant_method\":\"compressed-tensors\","
+             "\"format\":\"pack-quantized\",\"config_groups\":{\"group_0\":{\"weights\":{"
+             "\"num_bits\":4},\"input_activations\":{\"num_bits\":8}}}}}"),
+      { "quantization=compressed-tensors-w4a8|90|" }, NOTHING, NULL, false },
+    { "compressed-tensors, groups of two widths", NULL,
+      CONFIG("{\"quantization_config\":{\"quant_method\":\"compressed-tensors\","
+             "\"format\":\"mixed-precision\",\"config_groups\":{\"group_0\":{\"weights\":{"
+             "\"num_bits\":4}},\"group_1\":{\"weights\":{\"num_bits\":8}}}}}"),
+      { "quantization=compressed-tensors|90|" }, { "-w8a16", "-w4a16" }, NULL, false },
+    { "compressed-tensors, activations of one group", NULL,
+      CONFIG("{\"quantization_config\":{\"quant_method\":\"compressed-tensors\","
+             "\"config_groups\":{\"group_0\":{\"weights\":{\"num_bits\":8},"
+             "\"input_activations\":{\"num_bits\":8}},\"group_1\":{\"weights\":{"
+             "\"num_bits\":8},\"input_activations\":null}}}}"),
+      { "quantization=compressed-tensors|90|" }, { "-w8a8" }, NULL, false },
     { "a UNet of SDXL", NULL,
       CONFIG("{\"_class_name\":\"UNet2DConditionModel\",\"cross_attention_dim\":2048,"
       "\"in_channels\":4}"),
@@ -176,8 +223,17 @@ static const beside_case cases[] = {
       CONFIG("{\"_class_name\":\"FluxTransformer2DModel\",\"guidance_embeds\":false}"),
       { "architecture=flux.1|90|" }, NOTHING, NULL, false },
     { "a VAE of 16 channels", NULL,
-      CONFIG("{\"_class_name\":\"AutoencoderKL\",\"latent_channels\":16}"),
+      CONFIG("{\"_class_name\":\"AutoencoderKL\",\"latent_channels\":16,"
+             "\"scaling_factor\":0.3611}"),
       { "architecture=vae-flux|90|", "kind=vae|90|" }, NOTHING, NULL, false },
+    { "SD 3's", NULL,
+      CONFIG("{\"_class_name\":\"AutoencoderKL\",\"latent_channels\":16,"
+             "\"scaling_factor\":1.5305}"),
+      { "architecture=vae-sd-3|90|", "kind=vae|90|" }, NOTHING, NULL, false },
+    { "one of them, or another", NULL,
+      CONFIG("{\"_class_name\":\"AutoencoderKL\",\"latent_channels\":16,"
+             "\"scaling_factor\":1}"),
+      { "architecture=AutoencoderKL|90|", "kind=vae|90|" }, NOTHING, NULL, false },
     { "a class that is not known", NULL, CONFIG("{\"_class_name\":\"Nonsense\"}"),
       { "architecture=Nonsense|90|sidecar:config.json:/_class_name" }, { "kind=" }, NULL,
       false },

@@ -47,6 +47,16 @@ static void precision_of_packed_weights(void **state) {
         { "a.weight_packed:U8[64,32] a.weight_scale:U8[64,2]", "fp4" },
         { "a.qweight:I32[8,64] a.qzeros:I32[1,8] a.scales[1,64] a.g_idx:I32[64]", "int4" },
         { "a.qweight:I32[8,64] a.qzeros:I32[8] a.scales[64] a.g_idx:I32[64,1]", NULL },
+        { "a.weight:U32[64,8] a.scales:U8[64,2]", "fp4" },
+        { "a.weight:U32[64,16] a.scales:U8[64,2]", "fp8" },
+        { "a.weight:I8[64,32] a.weight_scale:F32[64]", NULL },
+        /* layers of several widths, and one of ten that is wider */
+        { "a.{0-1}.qweight:I32[8,64] a.{0-1}.g_idx:I32[64] b.qweight:I32[16,64] b.g_idx:I32[64]",
+          "mixed" },
+        { "a.{0-29}.qweight:I32[8,64] a.{0-29}.g_idx:I32[64] b.qweight:I32[16,64] b.g_idx:I32[64]",
+          "int4" },
+        { "a.weight_packed:U8[64,32] a.weight_scale:U8[64,2] b.weight:F8_E4M3[64,32] "
+          "b.weight_scale:F32[64,1]", "mixed" },
         { "a.weight:U32[64,8] a.scales[64] a.biases[64]", NULL }, { "a:F16[0]", NULL },
     };
     (void)state;
@@ -64,19 +74,19 @@ static void quantisation_and_true_parameters(void **state) {
         { "a.weight:U8[2048,1] a.weight.absmax:U8[64] a.weight.quant_map:F32[16] "
           "a.weight.quant_state.bitsandbytes__nf4:U8[90]", "bnb-nf4", 4096 },
         { "a.weight:U8[2048,1] a.weight.quant_state.bitsandbytes__fp4:U8[90]", "bnb-fp4", 4096 },
-        { "a.weight:U8[2048,1] a.weight.absmax:U8[64]", "-", 2112 },
+        { "a.weight:U8[2048,1] a.weight.absmax:U8[64]", "-", 4096 },
         { "a.weight:I8[64,64] a.SCB:F32[64]", "bnb-int8", 4096 },
         { "a.qweight:I32[8,64] a.qzeros:I32[1,8] a.scales[1,64] a.g_idx:I32[64]", "gptq-4bit",
         4096 },
         { "a.qweight:I32[16,64] a.qzeros:I32[1,16] a.scales[1,64] a.g_idx:I32[64]",
         "gptq-8bit", 4096 },
         { "a.qweight:I32[64,8] a.qzeros:I32[1,8] a.scales[1,64]", "awq-4bit", 4096 },
-        { "a.qweight:I32[64,8]", "-", 512 },
+        { "a.qweight:I32[64,8]", "-", 0 },
         { "a.qweight:I8[64,32] a.wscales[1,64] a.smooth_factor[64]", "svdquant-int4", 4096 },
         { "a.qweight:I8[64,32] a.wtscale[1] a.wscales:F8_E4M3[4,64]", "svdquant-fp4", 4096 },
         { "a.weight:U8[64,32] a.weight_scale:F8_E4M3[64,4] a.weight_scale_2:F32[]", "nvfp4", 4096 },
         { "a.weight_packed:I32[64,8] a.weight_scale:BF16[64,1] a.weight_shape:I64[2]",
-          "compressed-tensors", 4096 },
+          "compressed-tensors", 0 },
         { "a.weight_packed:U8[64,32] a.weight_scale:F8_E4M3[64,4] a.weight_global_scale:F32[1]",
           "nvfp4", 4096 },
         { "a.weight:F8_E4M3[64,64] a.weight_scale_inv:F32[1,1]", "fp8-block", 4096 },
@@ -89,52 +99,92 @@ static void quantisation_and_true_parameters(void **state) {
         { "a.weight:I8[64,64] a.weight_scale:F32[64,1]", "int8", 4096 },
         { "m.mlp.experts.gate_up_proj_blocks:U8[2,4,16] m.mlp.experts.gate_up_proj_scales:U8[2,4]",
           "mxfp4", 256 },
-        { "a.weight:U32[64,8] a.scales[64,1] a.biases[64,1]", "mlx-4bit@60", 4096 },
+        { "a.weight:U32[64,8] a.scales[64,1] a.biases[64,1]", "mlx-4bit@60", 0 },
         { "model.embed_tokens.weight:U32[10,16] model.embed_tokens.scales[10,1] "
           "model.embed_tokens.biases[10,1] model.norm.weight[64]", "mlx-8bit", 704 },
         { "a.weight[64,64] a.biases[64,1]", "-", 4160 },
-        /* companions that have other ranks, or are not there */
+        /* companions that have other ranks, or are not there: nothing tells how many there are */
         { "a.qweight:I32[8,64] a.qzeros:I32[1,8] a.scales[1,64] a.g_idx:I32[64,1]", "gptq-4bit",
           4096 },
         { "a.qweight:I32[8,64] a.qzeros:I32[8] a.scales[1,64] a.g_idx:I32[64,1]", "gptq-4bit@60",
-          4096 },
+          0 },
         { "a.qweight:I32[8,64] a.qzeros:I32[1,8] a.scales[64] a.g_idx:I32[64,1]", "gptq-4bit@60",
-          4096 },
+          0 },
         { "a.qweight:I32[512] a.qzeros:I32[1,8] a.scales[1,64] a.g_idx:I32[64]", "gptq-4bit@60",
-          4096 },
+          0 },
         { "a.qweight:I32[6,64] a.qzeros:I32[1,6] a.scales[1,64] a.g_idx:I32[64]", "gptq-3bit",
           4096 },
         { "a.qweight:I32[8,64] a.qzeros:I32[1,8] a.scales[1,64] a.g_idx:I32[0]", "gptq-4bit@60",
           4096 },
-        { "a.qweight:I32[64,8] a.qzeros:I32[1,8] a.scales[64]", "awq-4bit@60", 4096 },
-        { "a.qweight:I32[512] a.qzeros:I32[1,8] a.scales[1,64]", "awq-4bit@60", 4096 },
-        { "a.qweight:I32[64,8] a.qzeros:I32[1,8] a.scales[1,4]", "awq-4bit@60", 4096 },
+        { "a.qweight:I32[64,8] a.qzeros:I32[1,8] a.scales[64]", "awq-4bit@60", 0 },
+        { "a.qweight:I32[512] a.qzeros:I32[1,8] a.scales[1,64]", "awq-4bit@60", 0 },
+        { "a.qweight:I32[64,8] a.qzeros:I32[1,8] a.scales[1,4]", "awq-4bit@60", 0 },
         { "qweight:I32[64,8] a.qzeros:I32[1,8] a.scales[1,64]", "-", 512 + 8 + 64 },
         { "a.weight:U32[64,8] a.scales:U8[64,2] a.biases[64,2]", "mlx-4bit", 4096 },
         { "a.weight:U32[64,16] a.scales:U8[64,2] a.biases[64,2]", "mlx-8bit", 4096 },
-        { "a.weight:U32[64,16] a.scales:U8[64,0] a.biases[64,2]", "mlx-4bit", 8192 },
-        { "a.weight:U32[64,8] a.scales[64] a.biases[64]", "mlx-4bit@60", 4096 },
+        { "a.weight:U32[64,16] a.scales:U8[64,0] a.biases[64,2]", "mlx-4bit@60", 0 },
+        { "a.weight:U32[64,8] a.scales[64] a.biases[64]", "mlx-4bit@60", 0 },
         { "model.embed_tokens.weight:U32[10,16] model.embed_tokens.scales[10,1] "
-          "model.embed_tokens.biases[10,1] model.norm.weight[8,8]", "mlx-8bit@60", 704 },
+          "model.embed_tokens.biases[10,1] model.norm.weight[8,8]", "mlx-8bit@60", 0 },
         { "model.embed_tokens.weight:U32[10,16] model.embed_tokens.scales[10,3] "
-          "model.embed_tokens.biases[10,3] model.norm.weight[64]", "mlx-2bit@60", 2624 },
+          "model.embed_tokens.biases[10,3] model.norm.weight[64]", "mlx-2bit@60", 0 },
         { "a.weight_packed:I32[64,8] a.weight_scale:BF16[64] a.weight_shape:I64[2]",
-          "compressed-tensors", 4096 },
+          "compressed-tensors", 0 },
         { "a.weight_packed:I32[512] a.weight_scale:BF16[64,1] a.weight_shape:I64[2]",
-          "compressed-tensors", 4096 },
+          "compressed-tensors", 0 },
         { "a.weight_packed:I32[64,8] a.weight_scale:BF16[64,2] a.weight_zero_point:I32[8,2] a.wei"
           "ght_shape:I64[2]",
           "compressed-tensors", 4096 },
         { "a.weight_packed:U8[64,32] a.weight_scale:U8[64,2]", "compressed-tensors", 4096 },
+        /* MLX: mxfp4, nvfp4, mxfp8; rows that are packed without an index of groups */
+        { "a.weight:U32[64,8] a.scales:U8[64,2]", "mlx-4bit", 4096 },
+        { "a.weight:U32[64,8] a.scales:U8[64,4]", "mlx-4bit", 4096 },
+        { "a.weight:U32[64,16] a.scales:U8[64,2]", "mlx-8bit", 4096 },
+        { "a.qweight:I32[16,64] a.qzeros:I32[1,16] a.scales[1,64]", "gptq-8bit@60", 4096 },
+        { "a.qweight:I32[4,64] a.qzeros:I32[1,4] a.scales[1,64]", "gptq-2bit@60", 4096 },
+        /* MXFP4 of Quark and of DeepSeek V4 */
+        { "a.weight:U8[64,32] a.weight_scale:U8[64,2]", "-", 4096 },
+        { "a.weight:I8[64,32] a.scale:F8_E8M0[64,2] b.weight[4]", "-", 4100 },
+        { "a.weight:I8[4,64,32] a.scale:F8_E8M0[4,64,2]", "-", 16384 },
+        { "a.weight:BF16[1024,1] a.weight.absmax:U8[64] a.weight.quant_map:F32[16] "
+          "a.weight.quant_state.bitsandbytes__nf4:U8[90]", "bnb-nf4", 4096 },
+        /* codes of which nothing proves what they stand for */
+        { "a.weight:U8[16,64] a.weight_scale:BF16[1] b.weight[64,64]", "-", 0 },
+        { "a.W_q:U8[32,64] a.scale[64,1] a.zero[64,1]", "-", 0 },
+        { "a.codes:I16[64,8,1] a.codebooks[1,65536,1,8] a.scales[64,1,1,1]", "-", 0 },
+        { "a.trellis:I16[4,4,64] a.suh[64] a.svh[64]", "-", 0 },
+        { "a.qweight:U8[64,32] a.scales:U8[64,2] a.weight_global_scale:F32[1]", "-", 0 },
+        { "a.qweight:I16[16,64] a.scales:BF16[1,64] a.scaled_zeros:BF16[1,64]", "-", 0 },
+        { "a.weight._data._data:U8[16,128] a.weight._scale[32,1] a.weight._shift[32,1]", "-", 0 },
+        { "a.weight.compressed:BF16[64,32] a.weight.bitmask:U8[64,8]", "-", 0 },
+        { "a.weight_packed:I32[2,128] a.scale_packed[1,64] a.meta:I16[2,128]",
+          "compressed-tensors", 0 },
+        { "a.dense_weights:I64[512] a.row_offsets:I32[65]", "-", 0 },
+        { "a.B:I32[4,128] a.s[1,64]", "-", 0 },
+        { "a.weight:I8[64,64] a.weight_scales[64]", "-", 0 },
+        { "a.strange:I16[8,64] a.row_scales[64]", "-", 0 },
+        /* one factor a row in one dimension: bytes of one code, or of two that nothing declares */
+        { "a.weight:I8[64,32] a.weight_scale:F32[64]", "int8@60", 0 },
+        { "a.weight:I8[64,32] a.weight_scale:F32[64] a.comfy_quant:U8[9]", "int4", 4096 },
+        { "a.weight:I8[64,64] a.weight_scale:F32[1]", "int8", 4096 },
+        /* whole numbers that are none */
+        { "a.weight[64,64] m.position_ids:I64[1,77] m.num_batches_tracked:I64[]", "-", 4174 },
+        { "h.attn.bias:U8[1,1,64,64] h.attn.masked_bias[] h.ln.weight[64]", "-", 4161 },
+        { "t.position_ids:I32[1,77] t.scale:F32[] t.weight[64]", "-", 142 },
+        { "a.attn.relative_position_index:I64[49,49] a.attn.logit_scale[4,1,1]", "-", 2405 },
+        { "t.scaled_fp8:F8_E4M3[0] t.spiece_model:U8[77] t.a.weight:F8_E4M3[64,64]", "fp8-scaled",
+          4173 },
+        { "a.weight:I8[64,64] a.bias[64]", "-", 4160 },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char got[64];
         composed *made = compose(cases[i].tensors);
         compose_fact(&made->info, SFT_FACT_QUANTIZATION, got, sizeof got);
-        if (strcmp(got, cases[i].id) != 0 || made->info.parameters != cases[i].parameters)
-            fail_msg("%s: %s %llu", cases[i].tensors, got,
-                     (unsigned long long)made->info.parameters);
+        const sfti_weights *weights = &made->info.weights;
+        uint64_t told = weights->hidden || weights->undecided ? 0 : weights->known;
+        if (strcmp(got, cases[i].id) != 0 || told != cases[i].parameters)
+            fail_msg("%s: %s %llu", cases[i].tensors, got, (unsigned long long)told);
         compose_end(made);
     }
 }
@@ -186,7 +236,7 @@ static void sizes_of_language_models(void **state) {
         { "model.layers.{0-9}.self_attn.q_proj.weight[3000,3000] "
         "model.layers.0.self_attn.k_proj.weight[3000,3000] "
           "model.layers.0.mlp.gate_proj.weight[1,1] model.layers.0.input_layernorm.weight[3000]",
-          { 10, 0, 0, 0, 0 } },
+          { 10, 3000, 0, 0, 0 } },
         { "model.layers.{0-9}.self_attn.q_proj.weight[3000] "
           "model.layers.0.self_attn.k_proj.weight[3000,3000] model.layers.1000000.x[1] "
           "model.layers.x.y[1] model.layers.0.mlp.gate_proj.weight[1,1] "
@@ -204,6 +254,24 @@ static void sizes_of_language_models(void **state) {
           "[1024] "
           "model.layers.0.mlp.gate_proj.weight[1,1] model.embed_tokens.weight[100,1024]",
           { 2, 1024, 16, 8, 100 } },
+        /* a number for each head: sinks of gpt-oss, T5's biases */
+        { "model.layers.{0-1}.self_attn.q_proj.weight[4096,2880] "
+          "model.layers.{0-1}.self_attn.k_proj.weight[512,2880] "
+          "model.layers.{0-1}.self_attn.sinks[64] model.embed_tokens.weight[100,2880]",
+          { 2, 2880, 64, 8, 100 } },
+        { "encoder.block.{0-1}.layer.0.SelfAttention.q.weight[4096,1024] "
+          "encoder.block.{0-1}.layer.0.SelfAttention.k.weight[4096,1024] "
+          "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight[32,32] "
+          "decoder.block.{0-1}.layer.0.SelfAttention.q.weight[4096,1024] "
+          "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight[32,32] "
+          "shared.weight[32128,1024]", { 2, 1024, 32, 32, 32128 } },
+        /* embeddings narrower than layers; a layer at the end that predicts more tokens */
+        { "electra.embeddings.word_embeddings.weight[30522,128] "
+          "electra.encoder.layer.{0-11}.attention.self.query.weight[256,256] "
+          "electra.encoder.layer.{0-11}.attention.self.key.weight[256,256]",
+          { 12, 256, 0, 0, 30522 } },
+        { LLAMA("2") "model.layers.2.eh_proj.weight[4096,8192]", { 2, 4096, 32, 8, 128256 } },
+        { LLAMA("2") "model.layers.1.eh_proj.weight[4096,8192]", { 3, 4096, 32, 8, 128256 } },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

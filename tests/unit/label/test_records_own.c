@@ -67,6 +67,13 @@ static void users_texts(void **state) {
     refused_second(ours, "model c\n tensors vae 1\n  p\n tensor vae 2\n  p\n",
                    "found \"tensor\": did you mean \"tensors\"?");
     refused_second(ours, "model c\nmodel c\n", "two: line 2, column 7: expected an id");
+    static const char encoders[] = "several\n vectors l 768|9 a b\n vectors token * c\n";
+    k = read_two(encoders, "model a\n embedding l\n embedding token 768 trust=60\n");
+    if (k.code) fail_msg("%s", k.err.message);
+    sfti_arena_free(&k.arena);
+    refused_second(encoders, "model a\n embedding a\n",
+                   "two: line 2, column 12: expected an encoder");
+    refused_second(encoders, "several\n vectors g 9 g\n", "two: ");
     refused_second(ours, " members x\n", "two: line 1, column 2: expected a record before");
     refused_second(ours, "model a\n\n tensors vae\n  q\n", "two: line 3");
     refused_second(ours, "model a\n parent q\n", "two: line 2, column 9: expected the id of");

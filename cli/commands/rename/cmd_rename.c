@@ -4,181 +4,18 @@
 #include "base/utf8.h"
 #include "commands/commands.h"
 #include "commands/meta/meta.h"
-#include "keys/digest_keys.h"
-#include "os/os.h"
+#include "commands/rename/rename.h"
 #include "support/edit.h"
 #include "support/files.h"
 #include "support/fresh.h"
 #include "support/hints.h"
 #include "support/output.h"
 #include "support/regex.h"
+#include "support/renamed.h"
 #include "support/remote.h"
 #include "support/words.h"
 
 #include <string.h>
-
-/* ── A model in several files ── */
-
-typedef struct set_rename {
-    cli *c;
-    const char *index;
-    const sft_set *set;
-    const sft_pair *names;
-    size_t count;
-    cli_fresh fresh;
-    uint32_t *shard_of; /* of each name */
-    cli_progress progress;
-} set_rename;
-
-/* ── Shards ── */
-
-static bool is_touched(const set_rename *r, size_t shard) {
-    for (size_t i = 0; i < r->count; i++)
-        if (r->shard_of[i] == shard) return true;
-    return false;
-}
-
-/* At `at`, which leads to the path. */
-static sft_code save_shard(set_rename *r, size_t shard, char *path, const char *at,
-                           const sft_job *job, sft_error *err) {
-    const char *old = sft_set_shard_path(r->set, shard);
-    sft_edit_options options = cli_edit_options(r->c);
-    sft_open_options open = r->c->open;
-    sft_path_options to;
-    sft_edit *edit = NULL;
-    options.link = SFT_LINK_REPLACE; /* it is only read */
-    options.force = true;
-    open.beneath = r->fresh.folder;
-    options.open = &open;
-    sft_code code = cli_fresh_options(&r->fresh, old, &to, err);
-    if (r->c->set.output) sfti_mode_common(&to.mode, sft_set_output_mode(r->set, NULL));
-    if (!code) code = sft_edit_open(old, &options, &edit, err);
-    for (size_t i = 0; !code && i < r->count; i++)
-        if (r->shard_of[i] == shard)
-            code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
-    if (!code) code = sft_edit_save(edit, at, &to, job, NULL, err);
-    if (code != SFT_EXISTS) cli_fresh_written(&r->fresh, path);
-    r->progress.before += sft_file_data_bytes(sft_set_shard_at(r->set, shard));
-    sft_edit_close(edit);
-    return code;
-}
-
-/* Those that are to be written. */
-static sft_job begin_shards(set_rename *r, const char *shown, bool all) {
-    sft_job job = cli_progress_begin(&r->progress, r->c, shown);
-    for (size_t i = 0; i < sft_set_shard_count(r->set); i++)
-        if (all || is_touched(r, i))
-            r->progress.all += sft_file_data_bytes(sft_set_shard_at(r->set, i));
-    return job;
-}
-
-/* ── In place ── */
-
-static sft_code rewrite_index(const set_rename *r, const char *to, bool dry_run,
-                              bool *changed, sft_error *err) {
-    sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
-    sft_path_options options;
-    sft_code code = cli_fresh_options(&r->fresh, r->index, &options, err);
-    if (code) return code;
-    changes.tensors = r->names;
-    changes.tensor_count = r->count;
-    changes.shards = to ? NULL : r->fresh.names;
-    changes.shard_count = to ? 0 : r->fresh.count;
-    changes.dry_run = dry_run;
-    options.no_clobber = to != NULL;
-    options.link = r->c->set.follow ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
-    if (to) options.mode = sft_set_output_mode(r->set, NULL);
-    return sft_index_rewrite(r->index, &changes, to, &options, changed, err);
-}
-
-static sft_code rename_here(set_rename *r, sft_error *err) {
-    cli_output out;
-    bool changed; /* the index: it may not list the tensors */
-    sft_code code = SFT_OK;
-    if (!r->c->set.output) code = cli_fresh_own_index(r->index, err);
-    if (!code && !r->c->set.output)
-        code = cli_output_begin(&out, r->c, r->index, CLI_TARGET_EDIT, err);
-    if (!code) code = rewrite_index(r, NULL, true, &changed, err); /* can it have them? */
-    if (code || r->c->set.dry_run || r->count == 0) return code;
-    sft_job job = begin_shards(r, r->index, false);
-    for (size_t i = 0; !code && i < sft_set_shard_count(r->set); i++) {
-        if (!is_touched(r, i)) continue;
-        const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, i));
-        char *path = cli_fresh_next(&r->fresh, name);
-        const char *at;
-        code = path ? cli_fresh_check(&r->fresh, path, &at, err)
-                    : sfti_fail_memory(err, strlen(name));
-        if (!code) code = save_shard(r, i, path, at, &job, err);
-    }
-    cli_progress_end(&r->progress);
-    if (code) {
-        cli_fresh_undo(&r->fresh);
-        return code;
-    }
-    code = rewrite_index(r, NULL, false, &changed, err);
-    cli_fresh_settle(&r->fresh, code);
-    return code;
-}
-
-/* ── To a new folder ── */
-
-static sft_code rename_to_folder(set_rename *r, const char *folder, sft_error *err) {
-    bool made, changed;
-    char *index = cli_join_path(&r->fresh.arena, sft_span_cstr(folder),
-                                cli_fresh_name(&r->fresh, r->index));
-    if (!index) return sfti_fail_memory(err, strlen(folder));
-    sft_code code = cli_make_folder(r->c, folder, &made, err);
-    if (code) return code;
-    sft_job job = begin_shards(r, folder, true);
-    for (size_t i = 0; !code && i < sft_set_shard_count(r->set); i++) {
-        const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, i));
-        char *path = cli_join_path(&r->fresh.arena, sft_span_cstr(folder), name);
-        code = cli_fresh_folders(&r->fresh, folder, name, err);
-        if (!code && !path) code = sfti_fail_memory(err, strlen(name));
-        if (!code) code = save_shard(r, i, path, path, &job, err);
-    }
-    cli_progress_end(&r->progress);
-    if (!code) code = rewrite_index(r, index, false, &changed, err);
-    if (!code) code = cli_settle_folder(r->c, folder, made, err);
-    if (!code) return code;
-    (void)sfti_os_unlink(index);
-    cli_fresh_undo(&r->fresh);
-    if (made) (void)sfti_os_remove_folder(folder);
-    return code;
-}
-
-/* Gives tensors of a model with an index other names (from, to): the shards that have them are
- * written under fresh names, then the index, then the old shards go. With -o DIR all of the model
- * is written to a new folder. */
-static sft_code rename_set(cli *c, const char *index, const sft_set *set, const sft_pair *names,
-                    size_t count, sft_error *err) {
-    set_rename r = { .c = c, .index = index, .set = set, .names = names, .count = count };
-    sft_code code = cli_output_is_folder(c, err);
-    if (!code) code = cli_fresh_begin(&r.fresh, c, index, sft_set_shard_count(set), err);
-    if (!code) r.shard_of = sfti_arena_array(&r.fresh.arena, count, sizeof *r.shard_of);
-    if (!code && !r.shard_of) code = sfti_fail_memory(err, count * sizeof *r.shard_of);
-    for (size_t i = 0, at = 0; !code && i < count; i++) {
-        (void)sft_set_find(set, names[i].key, &at);
-        r.shard_of[i] = (uint32_t)at;
-    }
-    if (!code) code = cli_edit_names_free(set, names, count, &r.fresh.arena, err);
-    if (!code && c->set.output && !c->set.dry_run && (count > 0 || c->set.copy))
-        code = rename_to_folder(&r, c->set.output, err);
-    else if (!code)
-        code = rename_here(&r, err);
-    if (c->set.output && cli_output_failed(code)) c->blame = c->set.output;
-    if (!code) {
-        for (size_t i = 0; i < sft_set_shard_count(set); i++)
-            if (is_touched(&r, i))
-                c->dropped |= sfti_digests_in(sft_set_shard_at(set, i), SFTI_DIGESTS_OF_NAMES);
-        c->same = count == 0;
-        cli_edit_result result = { .path = index, .renamed = names, .renamed_count = count,
-                                   .changed = count > 0 || cli_output_copies(c, index) };
-        cli_edit_say(c, &result);
-    }
-    cli_fresh_end(&r.fresh);
-    return code;
-}
 
 /* ── The names ── */
 
@@ -208,8 +45,7 @@ typedef struct rename_run {
     const char *blame; /* a file of names that is at fault, or NULL */
     sfti_arena scratch; /* of one name */
     sfti_arena named;
-    sft_pair *names; /* that change, of the current model; in `named` */
-    size_t count;
+    cli_rename_names names; /* that change, of the current model; in `named` */
 } rename_run;
 
 /* ── --map and --map-file ── */
@@ -438,26 +274,63 @@ static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *
     return fine && out->data ? SFT_OK : sfti_fail_memory(err, old.len);
 }
 
+/* Puts the name with its new one behind those that change, if it does. */
+static sft_code put_name(rename_run *r, sft_span name, sft_error *err) {
+    sft_pair *pair = &r->names.pairs[r->names.tensors + r->names.aliases];
+    pair->key = name;
+    return new_name(r, name, &pair->value, err);
+}
+
+static int compare_results(const void *ctx, uint32_t a, uint32_t b) {
+    const sft_pair *pairs = ctx;
+    return sfti_bytes_compare(pairs[a].value, pairs[b].value);
+}
+
+/* Other names of tensors, by the metadata. */
+static sft_code put_aliases(rename_run *r, const cli_aliases *all, sft_error *err) {
+    const sft_pair *first = r->names.pairs + r->names.tensors;
+    for (size_t i = 0; i < all->count; i++) {
+        sft_code code = put_name(r, all->pairs[i].key, err);
+        if (code) return code;
+        r->names.aliases += !sft_span_equal(all->pairs[i].key, first[r->names.aliases].value);
+    }
+    uint32_t *order = sfti_arena_sorted(&r->named, r->names.aliases, compare_results, first);
+    if (!order) return sfti_fail_memory(err, r->names.aliases * sizeof *order);
+    for (size_t i = 1; i < r->names.aliases; i++)
+        if (sft_span_equal(first[order[i - 1]].value, first[order[i]].value))
+            return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET,
+                                    first[order[i]].value, "expected a free name, found that two "
+                                    "tensors would have this one");
+    return SFT_OK;
+}
+
 /* All names of a model, which is a set or one file, that change: told by a dry run. */
 static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *file,
                           sft_error *err) {
     size_t count = set ? sft_set_tensor_count(set) : sft_file_tensor_count(file);
-    r->count = 0;
-    r->names = sfti_arena_array(&r->named, count, sizeof *r->names);
-    if (!r->names) return sfti_fail_memory(err, count * sizeof *r->names);
-    for (size_t i = 0; i < count; i++) {
-        sft_pair *pair = &r->names[r->count];
-        pair->key = (set ? sft_set_tensor_at(set, i) : sft_file_tensor_at(file, i))->name;
-        sft_code code = new_name(r, pair->key, &pair->value, err);
-        if (code) return code;
-        r->count += !sft_span_equal(pair->key, pair->value);
+    cli_aliases aliases;
+    sft_code code = set ? cli_aliases_of(set, &r->named, &aliases, err)
+                        : cli_aliases_of_file(file, &r->named, &aliases, err);
+    if (!code) code = cli_aliases_once(&aliases, &r->named, err);
+    if (code) return code;
+    uint64_t most = (uint64_t)count + aliases.count + 1;
+    r->names = (cli_rename_names){ .pairs = sfti_arena_array(&r->named, most, sizeof(sft_pair)) };
+    if (!r->names.pairs) return sfti_fail_memory(err, most * sizeof(sft_pair));
+    for (size_t i = 0; !code && i < count; i++) {
+        const sft_tensor *tensor = set ? sft_set_tensor_at(set, i) : sft_file_tensor_at(file, i);
+        const sft_pair *pair = &r->names.pairs[r->names.tensors];
+        code = put_name(r, tensor->name, err);
+        if (!code) r->names.tensors += !sft_span_equal(pair->key, pair->value);
     }
+    if (!code) code = put_aliases(r, &aliases, err);
+    if (code) return code;
     for (size_t i = 0; i < r->maps.count; i++)
         if (!r->maps.used[i])
             return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, r->maps.items[i].key,
                                     "expected a tensor of this name, found none");
-    for (size_t i = 0; r->c->set.dry_run && !cli_is_json(r->c) && i < r->count; i++)
-        cli_fill(&r->c->out, "% -> %\n", r->names[i].key, r->names[i].value);
+    bool tells = r->c->set.dry_run && !cli_is_json(r->c);
+    for (size_t i = 0; tells && i < r->names.tensors + r->names.aliases; i++)
+        cli_fill(&r->c->out, "% -> %\n", r->names.pairs[i].key, r->names.pairs[i].value);
     return SFT_OK;
 }
 
@@ -469,8 +342,9 @@ static sft_code rename_file(cli *c, const char *path, rename_run *r, sft_error *
     sft_edit_options options = cli_edit_options(c);
     sft_code code = sft_edit_open(path, &options, &edit, err);
     if (!code) code = new_names(r, NULL, sft_edit_file(edit), err);
-    for (size_t i = 0; !code && i < r->count; i++)
-        code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
+    size_t all = r->names.tensors + r->names.aliases;
+    for (size_t i = 0; !code && i < all; i++)
+        code = sft_edit_rename(edit, r->names.pairs[i].key, r->names.pairs[i].value, err);
     /* The edit has copies; JSON lists the names, else their number does. */
     bool listed = cli_is_json(c);
     if (!listed) sfti_arena_free(&r->named);
@@ -478,7 +352,8 @@ static sft_code rename_file(cli *c, const char *path, rename_run *r, sft_error *
     if (!code) {
         bool changed = report.method != SFT_EDIT_NONE || cli_output_copies(c, path);
         cli_edit_result result = { .path = path, .report = &report, .changed = changed,
-                                   .renamed = listed ? r->names : NULL, .renamed_count = r->count };
+                                   .renamed = listed ? r->names.pairs : NULL,
+                                   .renamed_count = all, .renamed_aliases = r->names.aliases };
         cli_edit_say(c, &result);
     }
     sft_edit_close(edit);
@@ -498,7 +373,7 @@ static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error 
     if (!code && c->set.output && (code = cli_check_folder(c, c->set.output, err)) != SFT_OK)
         c->blame = c->set.output;
     if (!code) code = new_names(r, set, NULL, err);
-    if (!code) code = rename_set(c, path, set, r->names, r->count, err);
+    if (!code) code = cli_rename_set(c, path, set, &r->names, err);
     sft_set_close(set);
     return code;
 }
@@ -516,22 +391,30 @@ static sft_code rename_copy(cli *c, const char *operand, cli_parts *parts, renam
     if (code) return code;
     for (size_t i = 0; !code && i < parts->count; i++)
         code = new_name(r, parts->parts[i].spec.name, &parts->parts[i].spec.name, err);
+    const sft_set *set = parts->sets[0];
+    const cli_rename_names *names = &r->names;
+    size_t all = names->tensors + names->aliases, pairs = 0;
     const char *input = parts->path;
-    bool changed = r->count > 0 || cli_output_copies(c, input);
-    parts->changed = r->count > 0;
+    bool changed = all > 0 || cli_output_copies(c, input);
+    cli_changed_pair *pair = NULL;
+    parts->changed = all > 0;
     parts->untold = true;
     cli_output out;
-    if (!code && changed && sft_set_index_path(parts->sets[0])) {
-        code = cli_output_set(c, parts, (uint32_t)sft_set_shard_count(parts->sets[0]), err);
+    if (!code)
+        code = cli_renamed_pairs(set, names->pairs, names->tensors, names->pairs + names->tensors,
+                                 names->aliases, &parts->arena, &pair, &pairs, err);
+    if (!code) code = cli_parts_change(c, parts, !sft_set_index_path(set), pair, pairs, err);
+    if (!code && changed && sft_set_index_path(set)) {
+        code = cli_output_set(c, parts, (uint32_t)sft_set_shard_count(set), err);
     } else if (!code && changed) {
         code = cli_output_begin(&out, c, input, CLI_TARGET_NEW, err);
         if (!code) code = cli_output_sources(c, parts, &out, err);
         if (!code) code = cli_output_parts(&out, c, parts, err);
     }
     if (code) return code;
-    c->same = r->count == 0;
-    cli_edit_result result = { .path = input, .changed = changed, .renamed = r->names,
-                               .renamed_count = r->count };
+    c->same = all == 0;
+    cli_edit_result result = { .path = input, .changed = changed, .renamed = names->pairs,
+                               .renamed_count = all, .renamed_aliases = names->aliases };
     cli_edit_say(c, &result);
     return SFT_OK;
 }
@@ -562,6 +445,9 @@ const cli_command cli_rename_command = {
     "atomically. A tensor named by --map or --map-file gets that name; others that --match and "
     "--exclude leave go through --strip-prefix, each --regex and --add-prefix, in this order. All "
     "renames are applied together. If two tensors would get the same name, nothing is changed. "
+    "Metadata that name tensors follow: other names of a tensor (aliases, which are renamed like "
+    "tensors), lora_adapter_metadata and declarations of quantised layers; if they cannot, because "
+    "more than the beginning of names changes, nothing is changed. "
     "sshs_legacy_hash, a digest that covers the names, is dropped from the metadata.\n"
     "The names that another program expects are known to \"convert --layout\" (models) and \"lora "
     "convert --to\" (adapters), which divide and join tensors, too, where it wants that.\n"

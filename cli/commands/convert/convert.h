@@ -20,6 +20,11 @@ typedef struct convert_run {
     const char *input;
 } convert_run;
 
+/* An option that was given and changes nothing, because the models are safetensors; NULL: none. */
+const char *convert_import_option(const cli_settings *set);
+#define CLI_NO_IMPORT "expected a model in another format for %s, found safetensors"
+#define CLI_NO_AS "expected tensors that match --as, found none"
+
 /* ── Results (results.c) ── */
 
 /* Names the worst of the tensors that lost more than a hundredth of their values, if there are
@@ -52,10 +57,6 @@ void convert_layouts(cli *c, char **operands, size_t count);
 
 /* ── Models in other formats (results.c) ── */
 
-/* An option that was given and changes nothing, because the models are safetensors; NULL: none. */
-const char *convert_import_option(const cli_settings *set);
-#define CLI_NO_IMPORT "expected a model in another format for %s, found safetensors"
-#define CLI_NO_AS "expected tensors that match --as, found none"
 /* The number of files that hold the model. */
 size_t convert_shard_count(const convert_run *run);
 /* Fills run->shard_of. */

@@ -95,17 +95,6 @@ sft_code convert_say(convert_run *run, bool folder, const char *path, sft_error 
 
 /* ── Imports: into one file, or into a folder ── */
 
-/* Those that choose or name what another format has; in folders of all formats they are for the
- * others. */
-const char *convert_import_option(const cli_settings *set) {
-    return set->list_branches ? "--list" : set->recursive ? NULL
-         : set->root ? "--root" : set->all ? "--all" : set->as_dtypes.count > 0 ? "--as"
-         : set->strip_prefix ? "--strip-prefix" : set->separator ? "--separator"
-         : set->quantised != SFT_IMPORT_SPECIAL_REFUSE ? "--quantised"
-         : set->sparse != SFT_IMPORT_SPECIAL_REFUSE ? "--sparse"
-         : set->scalars ? "--scalars" : NULL;
-}
-
 size_t convert_shard_count(const convert_run *run) {
     return run->c->import ? sft_import_shard_count(run->c->import)
                           : sft_set_shard_count(run->parts.sets[0]);

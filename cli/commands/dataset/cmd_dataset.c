@@ -375,11 +375,12 @@ static void run_dataset(cli *c, char **operands, size_t count) {
     for (size_t i = 0; i < sizeof dataset_verbs / sizeof *dataset_verbs; i++)
         if (strcmp(dataset_verbs[i].name, operands[0]) == 0) verb = &dataset_verbs[i];
     sft_code code = SFT_OK;
-    if (!verb || count < 2)
-        code = cli_usage_hint(&err, CLI_HINT_HELP_DATASET, "expected %s",
-                              verb ? "DIR, found none"
-                                   : "info, verify, ls, versions, gc, compact, delete or "
-                                     "add-column, found another word");
+    if (!verb)
+        code = cli_usage_hint(&err, CLI_HINT_HELP_DATASET,
+                              "expected info, verify, ls, versions, gc, compact, delete or "
+                              "add-column, found \"%s\"", operands[0]);
+    else if (count < 2)
+        code = cli_usage_hint(&err, CLI_HINT_HELP_DATASET, "expected DIR, found none");
     else if (verb->result == verb_delete && count > 2)
         code = cli_usage_error(&err, "expected one DIR to delete rows of, found %zu", count - 1);
     else if (verb->result == verb_add_column && count > 2)

@@ -58,10 +58,10 @@ static void run_lora(cli *c, char **operands, size_t count) {
     if (!verb)
         code = cli_usage_hint(&err, CLI_HINT_HELP_LORA,
                               "expected info, merge, resize, stack, extract, simplify or "
-                              "convert, found another word");
+                              "convert, found \"%s\"", operands[0]);
     else if (count <= verb->least)
         code = cli_usage_hint(&err, CLI_HINT_HELP_LORA, "expected %s, found %s", verb->operands,
-                              count > 1 || verb->least > 1 ? "less" : "none");
+                              count > 1 ? "only one" : "none");
     else if (!verb->writes && c->set.output)
         code = cli_usage_error(&err, "expected -o with a verb that writes, found %s", verb->name);
     else
@@ -80,8 +80,8 @@ const cli_command cli_lora_command = {
     "lora", "info IN...|merge MODEL ADAPTER[:STRENGTH]... -o OUT|resize IN -o OUT|"
             "stack ADAPTER[:STRENGTH]... -o OUT|extract TUNED BASE -o OUT|"
             "simplify IN [--model M] -o OUT|convert IN -o OUT --to FORMAT",
-    "tell of adapters; merge, extract, resize, stack, rename",
-    "info tells the modules of an adapter by groups of layers: method, rank, alpha and the norm of "
+    "describe adapters; merge, extract, resize, stack, rename",
+    "info lists the modules of an adapter by groups of layers: method, rank, alpha and the norm of "
     "what they add, which is computed from the factors; --spectrum adds the singular values, as "
     "bars of the group's mean, each to its layer's greatest.\n"
     "merge writes MODEL with the adapters merged into it, in the order given, each at its STRENGTH "

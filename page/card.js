@@ -97,7 +97,7 @@ export function fillCard(item, catalog, i, isRow, width) {
         marks = (marked.length > 0 || favourite) && el('span.card-marks', marked, favourite),
         stars = rows.rating[i] >= 0 && el('span.rating', { role: 'img', label: `rated ${rows.rating[i]} of 5` }, `★ ${rows.rating[i]}`),
         check = el('button.card-check', { role: 'checkbox', 'aria-checked': 'false', tabindex: -1, label: `Select ${visible(catalog.name(i))}` });
-    if (!isRow) fill(item, picture, check, badge, marks, open, el('span.card-what', el('span.cut', what), stars, el('span', size)), words);
+    if (!isRow) fill(item, picture, check, badge, marks, open, el('span.card-what', el('span.cut', what), stars, size), words);
     else fill(item, picture, check, open, el('span.card-base', badge), el('span.card-what.cut', what, stars && ' ', stars), words, el('span.card-size', size),
         el('span.card-date', rows.modified[i] >= 0 && new Date(rows.modified[i] * 864e5).toISOString().slice(0, 10)), el('span.card-folder.cut', el('bdi', visible(rows.dict.folder[rows.folder[i]] ?? ''))), marks);
 }

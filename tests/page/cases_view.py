@@ -171,6 +171,8 @@ def case_many(world):
                 "(top) => { touched.clear(); scrollTo({ top, behavior: 'instant' }); }", step * row
             )
             view.settle()
+            # Pictures begin to load when the page rests.
+            view.soon(lambda: view.count(".grid [data-state=waiting]"), lambda waiting: waiting == 0)
             assert view.js(nodes) <= 400, f"{view.js(nodes)} nodes"
             most = max(most, view.js("() => touched.size"))
         assert most <= 3 * columns, f"{most} cards rebuilt in a step of one row, {columns} columns"

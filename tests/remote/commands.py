@@ -170,15 +170,15 @@ def refused_as_the_file(w):
 
 @case
 def indexes_as_the_folder(w):
-    """rename of an index writes a folder, whatever that is called; meta set says why not."""
+    """rename of an index writes a folder; meta set says why not."""
     w.local = models.sharded(os.path.join(w.folder, "local", "m"), 3)
     w.make_hub().add("ns/m", w.local)
     index = "/model.safetensors.index.json"
-    for path, out in (("hf://ns/m" + index, "a.safetensors"), (w.local + index, "b.safetensors")):
+    for path, out in (("hf://ns/m" + index, "a"), (w.local + index, "b")):
         w.run("rename", path, "--map", "lm_head.weight=head", "-o", out)
-    left, right = (models.snapshot(os.path.join(w.here, name + ".safetensors")) for name in "ab")
+    left, right = (models.snapshot(os.path.join(w.here, name)) for name in "ab")
     same(sorted(left), sorted(right), "files")
-    w.run("diff", "a.safetensors", "b.safetensors")
+    w.run("diff", "a", "b")
     made = w.run("meta", "set", "hf://ns/m" + index, "k", "v", "-o", "c", wanted=2)
     w.says(made.errors(), ["an index names the files beside it", "download"])
 
@@ -341,17 +341,23 @@ def layouts(w):
     same(w.read("hub.safetensors") == w.read("back.safetensors"), True, "convert of a repository")
 
 
+def floats(shapes, values):
+    """A model of F32: its tensors' shapes, and the values of all of them, in order."""
+    tensors = {name: ("F32", shape) for name, shape in shapes.items()}
+    return models.header(tensors)[0] + struct.pack("<%df" % len(values), *values)
+
+
 @case
 def adapters(w):
     """The verbs of lora, of URLs and of a repository with its configuration, as of files."""
     layer, name = "model.diffusion_model.double_blocks.0.img_mlp.0", "lora_unet_double_blocks_0_img_mlp_0"
-    plain = models.model({name + ".lora_up.weight": ("U8", [8, 2]),
-                          name + ".lora_down.weight": ("U8", [2, 6])})
-    peft = models.model({"base_model.model.x.lora_B.weight": ("U8", [8, 2]),
-                         "base_model.model.x.lora_A.weight": ("U8", [2, 6])})
-    whole = models.model({name + ".diff": ("U8", [8, 6])})
+    factors = [i % 7 - 3 for i in range(28)]
+    plain = floats({name + ".lora_up.weight": [8, 2], name + ".lora_down.weight": [2, 6]}, factors)
+    peft = floats({"base_model.model.x.lora_B.weight": [8, 2],
+                   "base_model.model.x.lora_A.weight": [2, 6]}, factors)
+    whole = floats({name + ".diff": [8, 6]}, [i % 5 - 2 for i in range(48)])
     config = b'{"r": 2, "lora_alpha": 6}'
-    model = models.header({layer + ".weight": ("F32", [8, 6])})[0] + struct.pack("<48f", *range(48))
+    model = floats({layer + ".weight": [8, 6]}, range(48))
     urls, files = {}, {}
     for key, data in (("M", model), ("A", plain), ("W", whole)):
         urls[key], files[key] = w.put(data, "/%s.safetensors" % key), w.local

@@ -141,7 +141,7 @@ class InfoComponent(TypedDict):
     architecture: Union[str, None]
     dtype: Union[str, None]
     bytes: int
-    parameters: int
+    parameters: Union[int, None]
 
 class InfoBounds(TypedDict):
     min: Union[float, None]

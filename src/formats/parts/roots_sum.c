@@ -25,10 +25,10 @@ static bool pair_child(const sfti_value *map, uint64_t i, bool module, sfti_chil
 }
 
 /* Attributes of an object: its state is a dict, or (dict or None, dict of slots). */
-static const sfti_value *object_attributes(const sfti_object *object) {
-    const sfti_value *state = object->state;
+static sfti_value *object_attributes(const sfti_object *object) {
+    sfti_value *state = object->state;
     if (state && state->kind == SFTI_VALUE_TUPLE && state->count == 2) {
-        const sfti_value *slots = state->u.items[1];
+        sfti_value *slots = state->u.items[1];
         state = state->u.items[0]->kind == SFTI_VALUE_MAP ? state->u.items[0] : slots;
     }
     return state && state->kind == SFTI_VALUE_MAP ? state : NULL;
@@ -127,7 +127,8 @@ static size_t key_hash(const sfti_subtrees *sums, const sfti_value *key) {
 }
 
 /* A loader keeps the last value of a key, and other readers the first. */
-static sft_code check_keys(sfti_subtrees *sums, const sfti_value *map) {
+static sft_code check_keys(sfti_subtrees *sums, sfti_value *map) {
+    if (map->distinct) return SFT_OK;
     const sft_allocator *alloc = &sums->im->arena.alloc;
     size_t pairs = map->count / 2, slots = 16;
     uint32_t few[64], *table = few;
@@ -152,6 +153,7 @@ static sft_code check_keys(sfti_subtrees *sums, const sfti_value *map) {
         table[slot] = i + 1;
     }
     if (table != few) sfti_release(alloc, table, slots * sizeof *table);
+    map->distinct = !code;
     return code;
 }
 
@@ -170,8 +172,8 @@ typedef struct sum_walk {
 static sft_code sum_enter(sfti_subtrees *sums, sum_walk *walk, sfti_value *value) {
     const sft_allocator *alloc = &sums->im->arena.alloc;
     bool object = value->kind == SFTI_VALUE_OBJECT;
-    const sfti_value *pairs = object ? value->u.object->pairs : NULL;
-    const sfti_value *attributes = object ? object_attributes(value->u.object) : NULL;
+    sfti_value *pairs = object ? value->u.object->pairs : NULL;
+    sfti_value *attributes = object ? object_attributes(value->u.object) : NULL;
     sft_code code = value->kind == SFTI_VALUE_MAP ? check_keys(sums, value) : SFT_OK;
     if (!code && pairs) code = check_keys(sums, pairs);
     if (!code && attributes) code = check_keys(sums, attributes);

@@ -32,10 +32,11 @@ typedef struct sfti_refusal sfti_refusal;
 
 struct sfti_value {
     uint8_t kind; /* sfti_value_kind */
-    bool raw;     /* of a text: bytes of Python 2, which need not be text; of bytes: they were
+    bool raw : 1; /* of a text: bytes of Python 2, which need not be text; of bytes: they were
                      text and are in memory, as u.item says; of an object: NEWOBJ made it, by
                      the class's __new__ alone */
-    bool escaped; /* of a text: `at` is no place of its bytes */
+    bool escaped : 1;  /* of a text: `at` is no place of its bytes */
+    bool distinct : 1; /* of a map: its keys were looked at, roots_sum.c */
     uint8_t held; /* of a container: a call took its contents, to that many levels; the pickle
                      may not change it any more, which loaders would see or not see */
     uint32_t count; /* items; of a map keys and values; of a text bytes */

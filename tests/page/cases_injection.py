@@ -225,8 +225,6 @@ def case_injection_detail(world):
             assert (
                 parts >= 8 or len(text) > 200 or not text.strip(SPACE)
             ), f"{text!r} is shown {parts} times"
-            if step % 9 and world.short:
-                return
             view.forget()
             view.press("c", settle=False)
             same(view.wait_clipboard(joined(text)), joined(text), f"words of {text!r}")
@@ -240,9 +238,9 @@ def case_injection_detail(world):
                 found = view.clipboard()
                 same(corpus.clean(found), found, f"word of {text!r}")
 
-        through(view, len(corpus.STRINGS), look, 3 if world.short else 1)
+        through(view, len(corpus.STRINGS), look, 9 if world.short else 1)
     if world.short:
-        same(len({*seen}), len([*texts][::3]), "models")
+        same(len({*seen}), len([*texts][::9]), "models")
     else:
         same(sorted(seen), sorted(texts), "models")
     assert "civitai.com" in hosts, hosts
@@ -251,7 +249,7 @@ def case_injection_detail(world):
 def case_injection_buttons(world):
     """Whatever a button copies has no control characters and no line breaks."""
     path, rows, _ = world.hostile
-    for text in ("line\r\nbreak", "escape \x1b[31mred\x1b[0m"):
+    for text in ("line\r\nbreak", "escape \x1b[31mred\x1b[0m")[: 1 if world.short else 2]:
         k = rows["file"].index(f"{corpus.STRINGS.index(text):03} {text[:60]}.safetensors")
         with world.view(
             path,
@@ -302,7 +300,7 @@ def case_injection_model(world):
         view.settle()
         view.js("() => document.querySelector('.tree').focus()")
         view.press(*["ArrowDown"] * 120, settle=False)
-        view.js(EACH, ["#find", corpus.STRINGS[::2]])
+        view.js(EACH, ["#find", corpus.STRINGS[:: 9 if world.short else 2]])
 
 
 @both

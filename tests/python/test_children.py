@@ -139,6 +139,7 @@ def long_where_alike(start, method, way):
 
 @pytest.mark.parametrize("start, method, way", [
     long_where_alike(*case, way) for case in CASES for way in ("dropin", "install")])
+@pytest.mark.few(2)
 def test_children_have_ours(tmp_path, model, start, method, way):
     if start in ("loader", "torch_spawn"):
         pytest.importorskip("torch")

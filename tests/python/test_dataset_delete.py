@@ -444,6 +444,7 @@ def settled(path, told):
     whole(path, tidy=True)
 
 
+@pytest.mark.long
 def test_at_once(tmp_path):
     path = str(tmp_path / "d")
     dataset.write(pa.table({"x": range(200)}), path, batch_size=16)

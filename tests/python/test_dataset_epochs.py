@@ -69,6 +69,7 @@ LOADERS = pytest.mark.parametrize("kind, options", [
 
 
 @LOADERS
+@pytest.mark.few(1)
 def test_each_iteration_is_the_next_epoch(path, want, kind, options):
     source = batches(path)
     loader = kind(source, **options)
@@ -81,6 +82,7 @@ def test_each_iteration_is_the_next_epoch(path, want, kind, options):
 
 
 @LOADERS
+@pytest.mark.few(1)
 def test_one_that_is_left_early_counts(path, want, kind, options):
     loader = kind(batches(path), **options)
     assert numbers(loader, 1) == want[0][:1]
@@ -113,6 +115,7 @@ def test_ranks_agree(path, want):
 
 @pytest.mark.parametrize("options", WORKERS, ids=NAMES)
 @pytest.mark.parametrize("stop", [3, ROWS // 4])
+@pytest.mark.few(1)
 def test_epochs_after_a_state(path, want, options, stop):
     """Also of a state at the end of an epoch."""
     for kind in (own, stateful):

@@ -104,6 +104,7 @@ def test_rows_are_mixed_and_epochs_differ():
 
 @pytest.mark.parametrize("shuffle", [False, "shards", "blocks"])
 @pytest.mark.parametrize("ends", ["drop", "pad", "uneven"])
+@pytest.mark.few(2)
 def test_changed_numbers(shuffle, ends):
     """Whatever ranks and workers read parts of an epoch: together each row once."""
     dice = torch.Generator().manual_seed(3)
@@ -157,6 +158,7 @@ def numbers(found, most=None):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.few(1)
 def test_resumed_as_before(path, workers):
     want = numbers(batches(path).loader(num_workers=workers))
     assert sorted(sum(want, [])) == list(range(ROWS))

@@ -196,6 +196,7 @@ def test_epochs_go_on(paths):
 @pytest.mark.parametrize("shuffle, ends", [
     pytest.param(shuffle, ends, marks=[] if ends == "drop" or shuffle is True else pytest.mark.long)
     for shuffle in (True, "shards", "blocks", False) for ends in ("drop", "pad", "uneven")])
+@pytest.mark.few(1)
 def test_any_number_of_workers_delivers_the_same(paths, shuffle, ends):
     want = None
     for workers in (0, 1, 3):
@@ -258,6 +259,7 @@ def test_lanes_of_changed_numbers(made, shuffle, ends, readers):
 
 
 @pytest.mark.parametrize("shuffle", ["shards", "blocks"])
+@pytest.mark.few(1)
 def test_shards_have_one_reader(shuffle):
     """But for those at the border of two lanes, one a dataset; each lane has the shares."""
     counts, draws, ranks, workers = [2000, 1000], [2000, 1000], 2, 2
@@ -285,6 +287,7 @@ def test_many_passes_of_a_lane():
 @pytest.mark.parametrize("workers, partition", [
     (0, "batches"), (2, "shards"), *(pytest.param(*case, marks=pytest.mark.long) for case in
                                      ((0, "shards"), (2, "batches")))])
+@pytest.mark.few(1)
 def test_resumed_at_every_batch(paths, partition, workers):
     whole = batches(paths, 10, partition=partition).loader(num_workers=workers)
     want = [numbers(whole), numbers(whole)]
@@ -304,6 +307,7 @@ def test_resumed_at_every_batch(paths, partition, workers):
 
 
 @pytest.mark.parametrize("partition", ["batches", "shards"])
+@pytest.mark.few(1)
 def test_resumed_with_others(paths, partition):
     """Ranks and workers change three times in an epoch, which has its rows still."""
     seen, state = [], None

@@ -209,6 +209,7 @@ def test_for_torch_in_processes(s3):
     assert got == want and sorted(got) == list(range(40))
 
 
+@pytest.mark.long
 def test_workers_run_the_program_again(s3, tmp_path):
     """One that trains without asking whether it is a worker is told why that fails."""
     pytest.importorskip("torch")
@@ -223,6 +224,7 @@ def test_workers_run_the_program_again(s3, tmp_path):
     assert "AttributeError" not in done.stderr
 
 
+@pytest.mark.long
 def test_ranks_read_shards_once(s3, monkeypatch):
     """Bytes of an epoch over all ranks: with partition="shards" those of the data, but for shards
     at the border of two ranks."""

@@ -77,6 +77,7 @@ SHUFFLES = pytest.mark.parametrize("shuffle", [True, "shards", "blocks", False])
 
 @SHUFFLES
 @pytest.mark.parametrize("targets", [[BIG], [30000, BIG], [0]])
+@pytest.mark.few(3)
 def test_the_rest_of_an_epoch_after_compact(tmp_path, shuffle, targets):
     write_kv(tmp_path)
     first, state, (whole, after) = begun(tmp_path, shuffle=shuffle)
@@ -126,6 +127,7 @@ def test_compact_and_workers(tmp_path, workers):
 
 @SHUFFLES
 @pytest.mark.parametrize("tail", ["pad", "write"])
+@pytest.mark.few(3)
 def test_batch_mode(tmp_path, shuffle, tail):
     """Tails in the middle, whose padding is dropped and has no row numbers."""
     for i in range(4):

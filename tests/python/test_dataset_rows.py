@@ -59,6 +59,7 @@ def check(path, want):
 
 
 @pytest.mark.parametrize("size", [64, N, 7])
+@pytest.mark.few(1)
 def test_every_kind_comes_back(tmp_path, size):
     whole = table()
     for rows in (whole, whole.slice(3, 200),

@@ -96,6 +96,7 @@ def test_values_are_those_of_the_rows(path):
 @pytest.mark.parametrize("shuffle, ends", [
     pytest.param(shuffle, ends, marks=[] if ends == "drop" or shuffle is True else pytest.mark.long)
     for shuffle in (True, "shards", "blocks", False) for ends in ("drop", "pad", "uneven")])
+@pytest.mark.few(1)
 def test_any_number_of_workers_delivers_the_same(path, shuffle, ends):
     want = None
     for workers in (0, 1, 3):
@@ -112,6 +113,7 @@ def test_any_number_of_workers_delivers_the_same(path, shuffle, ends):
                  id="forkserver-kept"),
     # Each of its iterations starts Python anew.
     pytest.param({"multiprocessing_context": "spawn"}, id="spawn", marks=pytest.mark.long)])
+@pytest.mark.few(1)
 def test_workers_of_all_kinds(path, options):
     want = numbers(batches(path))
     plain = torch.utils.data.DataLoader(batches(path), batch_size=None, num_workers=2)
@@ -126,6 +128,7 @@ def test_workers_of_all_kinds(path, options):
 @pytest.mark.parametrize("first, then", [
     (0, 2), (3, 0), *(pytest.param(*case, marks=pytest.mark.long)
                       for case in ((0, 0), (1, 0), (1, 2), (3, 2)))])
+@pytest.mark.few(1)
 def test_resumed_with_other_workers(path, first, then):
     want = batches(path).loader()
     want = [numbers(want), numbers(want)]
@@ -245,6 +248,7 @@ def test_ranks_of_torch_distributed(path, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")
 @pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.few(1)
 def test_stateful_data_loader(path, workers):
     torchdata = pytest.importorskip("torchdata.stateful_dataloader")
 

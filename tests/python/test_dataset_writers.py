@@ -99,6 +99,7 @@ def whole(url, storage, told):
 
 
 @forms("whole")
+@pytest.mark.long
 def test_with_locks(tmp_path, form):
     whole(str(tmp_path), {}, run(str(tmp_path), {"sync": False, "manifest": form}))
     assert not list(tmp_path.glob(".dataset_manifest.commit-*"))

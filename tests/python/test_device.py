@@ -255,6 +255,7 @@ FUNCTIONS = ["slot", "room", "empty", "order", "copy", "record", "query", "wait"
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("n", [
     1, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 3, 5))])
+@pytest.mark.few(3)
 def test_the_nth_call_of_a_function_fails(path, name, n):
     tensors, device = tensors_of(path), FakeDevice(n, (name, n), late=9)
     try:

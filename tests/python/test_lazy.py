@@ -22,6 +22,7 @@ def test_importing_makes_only_the_exceptions():
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch"])
+@pytest.mark.few(1)
 def test_modules_of_frameworks_import_only_what_loading_needs(name):
     pytest.importorskip(name)
     found = told("import sys, %s\nbefore = set(sys.modules)\nimport libsafetensors.%s as module\n"

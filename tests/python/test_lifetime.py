@@ -46,6 +46,7 @@ VIEWS = {
 
 @needs_proc
 @pytest.mark.parametrize("kind", VIEWS)
+@pytest.mark.few(3)
 def test_views_keep_the_map(path, kind):
     file = _core.open(path)
     assert maps_of(path) >= 1
@@ -231,6 +232,7 @@ def test_nothing_leaks(path):
 @needs_proc
 @pytest.mark.parametrize("framework", ["numpy", "torch"])
 @pytest.mark.parametrize("mode", ["auto", "read"])
+@pytest.mark.few(1)
 def test_resident_memory_stays(tmp_path, framework, mode):
     pytest.importorskip(framework)
     big = tmp_path / "big.safetensors"

@@ -236,6 +236,7 @@ def test_prefetch_of_shards(tmp_path):
     assert asyncio.run(beside()) > 5
 
 
+@pytest.mark.few(1)
 def test_a_refused_connection_is_told_soon(transport):
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))

@@ -246,6 +246,7 @@ HARM = {"truncated": "os.truncate(path, 100)", "opened for writing": "open(path,
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.few(2)
 def test_what_was_loaded_survives_its_file(way, tmp_path):
     total = int(np.arange(1 << 18, dtype="u1").repeat(16)[::4096].sum())
     program = PROGRAM.format(paths=sys.path, way=way, total=total)

@@ -390,6 +390,7 @@ LEAKS = """if True:
 @pytest.mark.parametrize("name", [
     pytest.param(name, marks=[pytest.mark.long] if i % 4 else [])
     for i, name in enumerate(re.findall(r'^        "([\w.]+)": ', LEAKS, re.MULTILINE))])
+@pytest.mark.few(1)
 def test_ten_thousand_calls_leak_nothing(tmp_path, name):
     done = subprocess.run([sys.executable, "-c", LEAKS, str(tmp_path), name], capture_output=True,
                           text=True, check=True)

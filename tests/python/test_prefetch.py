@@ -192,6 +192,7 @@ def test_threads_share_a_loader(path, devices):
 @pytest.mark.parametrize("name", ["slot", "empty", "order", "copy", "record", "query", "wait",
                                   "drain", "hand_out"])
 @pytest.mark.parametrize("n", [1, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.few(3)
 def test_failures(path, monkeypatch, name, n):
     plain = load_file(path)
     device = FakeDevice(1, (name, n), late=9)

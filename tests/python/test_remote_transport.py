@@ -261,6 +261,7 @@ def large():
 @pytest.mark.parametrize("change", [faults.pause(60), faults.drip(2.0)])
 @pytest.mark.parametrize("requests", [
     pytest.param(0, marks=pytest.mark.long), 1, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.few(1)
 def test_ctrl_c(site, transport, change, requests):
     """While the head is awaited, and pieces of tensors on several threads."""
     url = site.put("A", "/m.safetensors", large())
@@ -279,6 +280,7 @@ class Slow(proxies.Proxy):
         return super().of(host, port)
 
 
+@pytest.mark.few(1)
 def test_ctrl_c_while_threads_connect(secure):
     site, _ = secure("good")
     url = site.put("S", "/m.safetensors", large())
@@ -290,6 +292,7 @@ def test_ctrl_c_while_threads_connect(secure):
         assert len(proxy.log) > 2
 
 
+@pytest.mark.few(1)
 def test_ctrl_c_while_threads_shake_hands(secure, made):
     """TLS begins with a server that says nothing."""
     site, _ = secure("good")

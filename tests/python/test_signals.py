@@ -82,6 +82,7 @@ def test_a_slice_of_elements_under_a_byte_ends_early(tmp_path, mode):
 
 
 @pytest.mark.parametrize("dtype", ["F4", "F6_E2M3", "F6_E3M2"])
+@pytest.mark.few(1)
 def test_slices_in_pieces_are_the_same(dtype, monkeypatch):
     # As large as makes several pieces, and of shapes that end inside of bytes.
     bits = {"F4": 4}.get(dtype, 6)

@@ -80,6 +80,7 @@ def check(file, data, name, raw, shape, index, again):
 
 @pytest.mark.parametrize("way", WAYS)
 @given(case=cases())
+@pytest.mark.few(6)
 def test_as_numpy(tmp_path_factory, way, case):
     dtype, shape, index, again, spaces = case
     raw = filling(dtype, int(np.prod(shape)), 5)
@@ -197,6 +198,7 @@ def test_empty_dimensions():
     ((3, 3001, 3001), (slice(None), slice(None), slice(1, None))),
     ((2, 2, 5 << 20), (slice(None, None, -1), 1, slice(None))),
     ((200_000, 100), (slice(None), 3)), ((70, 1 << 18), (slice(None, None, 3), slice(7, 9)))])
+@pytest.mark.few(3)
 def test_slices_that_are_read_in_pieces(tmp_path, shape, index):
     array = np.arange(np.prod(shape), dtype=np.uint32).reshape(shape)
     path = tmp_path / "x"

@@ -49,6 +49,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+@pytest.mark.few(3)
 def test_interrupt_ends_a_wait(folder, call):
     hold = [os.open(folder / name, os.O_RDWR) for name in "pq"]
     header = json.dumps({"w": {"dtype": "U8", "shape": [9], "data_offsets": [0, 9]}}).encode()

@@ -32,8 +32,8 @@ from places import flags, out  # noqa: E402, F401
 pyspark.cloudpickle.register_pickle_by_value(faults)
 
 MASTERS = {"local": "local[2]", "cluster": "local-cluster[2,1,1024]", "speculating": None}
-# The sessions of a test without a mark.
-EACH = (pytest.param("local", marks=pytest.mark.long), "cluster")
+# The sessions of a test without a mark; those of several processes are `long`.
+EACH = ("local", "cluster")
 
 # Enough for tests of a few megabytes; no network.
 SETTINGS = {
@@ -198,7 +198,8 @@ def pytest_generate_tests(metafunc):
     """Runs each test in two kinds of session, or only in those it is marked with."""
     kinds = [kind for kind in MASTERS if metafunc.definition.get_closest_marker(kind)]
     if "spark" in metafunc.fixturenames:
-        metafunc.parametrize("spark", kinds or list(EACH), indirect=True, scope="session")
+        metafunc.parametrize("spark", [kind if kind == "local" else pytest.param(kind, marks=pytest.mark.long)
+                                       for kind in kinds or EACH], indirect=True, scope="session")
 
 
 def pytest_configure(config):

@@ -57,6 +57,7 @@ def test_an_append_is_seen_after_reopening(spark, out):
 
 @keeps_plan
 @pytest.mark.parametrize("change", [replaced, compacted])
+@pytest.mark.few(1)
 def test_files_that_are_gone(spark, out, change):
     for start in (0, 40):
         write(frame(spark, 40, start=start), out, mode="append" if start else "overwrite",

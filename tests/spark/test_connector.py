@@ -82,6 +82,7 @@ def test_one_file_a_batch(spark, out):
 
 @pytest.mark.parametrize("strategy, sizes", [("write", [10, 10, 5]), ("drop", [10, 10]),
                                              ("pad", [10, 10, 10]), (None, [10, 10, 5])])
+@pytest.mark.few(1)
 def test_tails(spark, out, strategy, sizes):
     chosen = {} if strategy is None else {"tail_strategy": strategy}
     write(frames.frame(spark, 25, 1), out, batch_size=10, columns="x", **chosen)
@@ -119,6 +120,7 @@ def test_names(spark, out):
 
 
 @pytest.mark.parametrize("separator", [".", "", "/", "::"])
+@pytest.mark.few(1)
 def test_separators(spark, out, separator):
     df = spark.createDataFrame([("a", [1.0])], "k string, x array<float>")
     write(df, out, name_col="k", dtype="F32", kv_separator=separator)
@@ -126,6 +128,7 @@ def test_separators(spark, out, separator):
 
 
 @pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.few(1)
 def test_duplicates_fail(spark, out, parts):
     """In one shard, and (which the connector does not see) in two tasks."""
     df = spark.createDataFrame([("a", [1.0]), ("b", [2.0]), ("a", [3.0])],
@@ -191,6 +194,7 @@ def test_a_comma_is_part_of_a_path(spark, tmp_path):
 # ── Values ──
 
 @pytest.mark.parametrize("dtype, tolerance", [("F16", 2 ** -11), ("BF16", 2 ** -8)])
+@pytest.mark.few(1)
 def test_low_precision(spark, out, dtype, tolerance):
     values = np.random.default_rng(7).uniform(-10, 10, (20, 64)).astype(np.float32)
     write(floats(spark, values), out, batch_size=20, dtype=dtype)
@@ -243,6 +247,7 @@ def test_random_f32_is_exact(spark, out):
 
 
 @pytest.mark.parametrize("dtype", [name for name in ACCEPTED if name != "BF16"])
+@pytest.mark.few(3)
 def test_dtypes_hold_their_values(spark, out, dtype):
     df = spark.sql("select array(0, 1, 2, 100) x")
     write(df, out, batch_size=1, dtype=dtype)
@@ -455,6 +460,7 @@ def test_partitions_of_one_row(spark, out):
 
 
 @pytest.mark.parametrize("size", [1, 16])
+@pytest.mark.few(1)
 def test_large_tensors(spark, out, size):
     values = np.arange(size * 2 ** 18, dtype=np.int32).view(np.float32)
     df = spark.createDataFrame([(frames.struct(values),)] * 2, "t %s" % TENSOR).coalesce(1)
@@ -488,6 +494,7 @@ def sql(spark):
     "arr_to_st(array(1f), 1, 'F32')", "arr_to_st(array(1f), array(1), 32)",
     "arr_to_st(array(1f), array(1))", "st_to_array(array(1f))", "st_to_array('text')",
     "st_to_array(struct(1 a, 2 b))", "st_to_array()"])
+@pytest.mark.few(1)
 def test_functions_of_wrong_types(sql, text):
     with pytest.raises(Exception):
         sql(text)

@@ -160,6 +160,7 @@ def test_what_dead_jobs_leave_is_not_read(spark, old):
 
 @pytest.mark.local
 @pytest.mark.parametrize("source", [pytest.param(True, marks=pytest.mark.source), False])
+@pytest.mark.few(1)
 def test_nothing_fails_after_the_commit_point(spark, old, source):
     """An old shard that cannot be removed: were commit to raise, Spark would call abort."""
     import libsafetensors.spark as lss

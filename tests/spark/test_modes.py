@@ -251,6 +251,7 @@ def test_tensors_layout(spark, out):
 
 
 @pytest.mark.parametrize("index", [True, False])
+@pytest.mark.few(1)
 def test_keys_option(spark, out, index):
     write(frame(spark), out, name_col="name", columns="x,n", generate_index=index)
     rows = read(spark, out, layout="tensors", keys="row7__x,row93__n").collect()

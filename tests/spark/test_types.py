@@ -67,6 +67,7 @@ def check(spark, out, df, **options):
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(i, marks=pytest.mark.long) for i in range(2, 12))])
+@pytest.mark.few(1)
 def test_any_schema_comes_back(spark, out, seed):
     rng = random.Random(seed)
     df = frame_of(spark, [typed(rng) for _ in range(5)], rng).repartition(3)
@@ -109,6 +110,7 @@ def test_a_schema_that_is_given(spark, out):
 @pytest.mark.parametrize("sql, word", [
     ("map('a', 1) x", "map"), ("array(map('a', 1)) x", "x.item: "), ("null x", "null"),
     ("named_struct('a', map(1, 2)) x", "x.a: "), ("named_struct('valid', 1) x", "x.valid")])
+@pytest.mark.few(1)
 def test_what_has_no_place_is_named(spark, out, sql, word):
     with pytest.raises(Exception, match="(?s)column .*" + word):
         write(spark.sql("select " + sql), out, batch_size=1)

@@ -41,6 +41,7 @@ def test_large_integers_with_dtype(spark, out):
 
 
 @pytest.mark.parametrize("options", [{"dtype": "I64"}, {"dtype": "F64"}])
+@pytest.mark.few(1)
 def test_decimals_with_a_dtype_are_refused(spark, out, options):
     """What they mean is for the caller to say: a cast to bigint is exact."""
     df = spark.sql("select cast(12345678901234567 as decimal(20, 0)) d, array(1.5BD) a")
@@ -104,6 +105,7 @@ def test_a_struct_is_converted_not_relabelled(spark, out):
 @pytest.mark.parametrize("sql, value", [
     ("array(1f, cast(null as float))", [1.0, None]), ("cast(null as array<array<float>>)", None),
     ("cast(null as array<float>)", None), ("cast(null as float)", None)])
+@pytest.mark.few(1)
 def test_null_rows(spark, out, sql, value):
     df = spark.sql("select 1 id, %s x" % sql)
     write(df, out, batch_size=1, columns="x")
@@ -194,6 +196,7 @@ def test_half_subnormals(spark, out):
 
 
 @pytest.mark.parametrize("rounding, expected", [("nearest", 0x3F81), ("truncate", 0x3F80)])
+@pytest.mark.few(1)
 def test_bfloat16_rounding(spark, out, rounding, expected):
     value = struct.unpack("<f", struct.pack("<I", 0x3F80C000))[0]
     df = spark.createDataFrame([([value],)], "x array<float>")
@@ -284,6 +287,7 @@ def test_functions_and_nulls(spark):
     ("arr_to_st(array(8f, 8f), array(2), 'F4')", "F4.*8"),
     ("arr_to_st(array(2), array(1), 'BOOL')", "BOOL"),
     ("st_to_array_int(arr_to_st(array(5000000000), array(1), 'I64'))", "5000000000|int")])
+@pytest.mark.few(1)
 def test_functions_refuse(spark, sql, word):
     functions(spark)
     with pytest.raises(Exception, match=word):

@@ -228,6 +228,7 @@ def test_batches_have_a_limit_in_bytes(spark, conf):
 
 @pytest.mark.source
 @pytest.mark.parametrize("missing", ["pyspark", "pyarrow", "libsafetensors._core"])
+@pytest.mark.few(1)
 def test_spark_finds_the_source_and_never_trips(missing):
     text = ("import sys\n"
             "try: import pyspark.sql.datasource\n"

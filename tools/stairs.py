@@ -15,6 +15,8 @@ how deep they were nested.
 import argparse
 import collections
 import http.server
+import json
+import math
 import os
 import re
 import statistics
@@ -262,6 +264,19 @@ def print_names(functions):
             print(f"    {depth:2}  {name}  {os.path.basename(path)}:{line}")
 
 
+def write_model(path, metadata, shapes):
+    """A model of zeros in F16."""
+    table, at = {"__metadata__": metadata}, 0
+    for name, shape in shapes.items():
+        end = at + 2 * math.prod(shape)
+        table[name] = {"dtype": "F16", "shape": shape, "data_offsets": [at, end]}
+        at = end
+    header = json.dumps(table, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)
+    with open(path, "wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header + bytes(at))
+
+
 def report_calls(names):
     build = os.path.join(ROOT, "build", "stairs")
     os.makedirs(build, exist_ok=True)
@@ -286,15 +301,15 @@ def report_calls(names):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ranges)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
-        small = os.path.join(folder, "small.safetensors")
-        header = b'{"__metadata__":{"a":"b"},"lora_unet_x.lora_down.weight":{"dtype":"F16",' \
-                 b'"shape":[2,2],"data_offsets":[0,8]}}'
-        header += b" " * (-len(header) % 8)
-        with open(small, "wb") as file:
-            file.write(len(header).to_bytes(8, "little") + header + bytes(8))
+        small, lora = (os.path.join(folder, n) for n in ("small.safetensors", "lora.safetensors"))
+        module = "lora_unet_double_blocks_0_img_attn_qkv"
+        write_model(small, {"a": "b"}, {"x.weight": [2, 2]})
+        write_model(lora, {"a": "b"}, {module + ".lora_down.weight": [4, 3072],
+                                       module + ".lora_up.weight": [9216, 4],
+                                       module + ".alpha": []})
         rows = [("sft_open of a small file", opener, [small], False),
                 ("meta set in place", command, ["meta", "set", small, "a", "c"], True),
-                ("info of one LoRA", command, ["info", small], True),
+                ("info of one LoRA", command, ["info", lora], True),
                 ("a range of an open URL", ranger,
                  [f"http://127.0.0.1:{server.server_port}/file"], False),
                 ("a dataset's commit", committer, [os.path.join(folder, "dataset")], False)]

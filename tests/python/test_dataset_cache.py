@@ -288,8 +288,7 @@ def test_hostile_files(stored, tmp_path, far, ending):
 
 
 @pytest.mark.parametrize("shuffle, partition", [
-    ("shards", "batches"), pytest.param(False, "batches", marks=pytest.mark.long),
-    ("blocks", "shards")])
+    ("shards", "batches"), (False, "batches"), ("blocks", "shards")])
 @pytest.mark.few(1)
 def test_loaders_fetch_ahead(stored, tmp_path, shuffle, partition):
     pytest.importorskip("torch")

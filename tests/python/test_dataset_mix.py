@@ -285,8 +285,7 @@ def test_many_passes_of_a_lane():
 # ── States ──
 
 @pytest.mark.parametrize("workers, partition", [
-    (0, "batches"), (2, "shards"), *(pytest.param(*case, marks=pytest.mark.long) for case in
-                                     ((0, "shards"), (2, "batches")))])
+    (0, "batches"), (2, "shards"), (0, "shards"), (2, "batches")])
 @pytest.mark.few(1)
 def test_resumed_at_every_batch(paths, partition, workers):
     whole = batches(paths, 10, partition=partition).loader(num_workers=workers)

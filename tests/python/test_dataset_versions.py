@@ -196,7 +196,7 @@ while True:
 """
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("times", [2, 8])
 @pytest.mark.long
 def test_killed_while_overwriting(tmp_path, times):
     """Every version from the first to the last is there."""

@@ -36,7 +36,7 @@ struct sfti_value {
                      text and are in memory, as u.item says; of an object: NEWOBJ made it, by
                      the class's __new__ alone */
     bool escaped : 1;  /* of a text: `at` is no place of its bytes */
-    bool distinct : 1; /* of a map: its keys were looked at, roots_sum.c */
+    bool distinct : 1; /* of a map: roots_sum.c has found no key twice */
     uint8_t held; /* of a container: a call took its contents, to that many levels; the pickle
                      may not change it any more, which loaders would see or not see */
     uint32_t count; /* items; of a map keys and values; of a text bytes */

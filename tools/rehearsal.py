@@ -8,8 +8,9 @@
 
 A run that was stopped goes on where it was, in another clone too: tests/rehearsal.tsv keeps what
 each target said, with a hash of the files of HEAD that it depends on (its second column: @ stands
-for the product, . for all). Pages (*.md of the root, docs and tests) and that table itself are in no
-hash, so a page that tells of the runs does not make them old. Changed files that are not committed
+for the product, . for all). Pages (*.md of the root, docs and tests), that table itself and
+tests/figures.tsv are in no hash but of a target that names them, so a page that tells of the runs
+does not make them old. Changed files that are not committed
 are refused, because nobody could repeat such a run. A target that fails does not stop those after
 it. Output lies in build/rehearsal.
 """
@@ -48,7 +49,7 @@ def git(*words):
 
 def is_page(path):
     return (path.endswith(".md") and os.path.dirname(path) in ("", "docs", "tests")
-            or path == "tests/rehearsal.tsv")
+            or path in ("tests/rehearsal.tsv", "tests/figures.tsv"))
 
 
 def lies_in(path, folders):
@@ -58,8 +59,8 @@ def lies_in(path, folders):
 def is_source(path, sources):
     """Whether a target depends on this file."""
     words = [WORDS.get(word, ([word], [])) for word in sources.split()]
-    return not is_page(path) and any(lies_in(path, inside) and not lies_in(path, outside)
-                                     for inside, outside in words)
+    return path in sources.split() or not is_page(path) and any(
+        lies_in(path, inside) and not lies_in(path, outside) for inside, outside in words)
 
 
 def hash_of(sources):

@@ -35,7 +35,8 @@ WORDS = {  # of the second column: what counts, and what of that does not
     "@": (PRODUCT, []),
     "@c": (PRODUCT, ["bindings"]),
     "tests/c": (["tests"], ["tests/" + name for name in (
-        "desktop", "engines", "macos", "packaging", "page", "python", "spark", "wheels", "windows")])}
+        "desktop", "engines", "import/hostile.py", "import/verdicts.tsv", "macos", "packaging",
+        "page", "python", "spark", "wheels", "windows")])}
 COLUMNS = ("target", "sources", "hash", "commit", "day", "seconds", "processor", "status", "said")
 # What a night would see more of: the page tells how many inputs each harness had.
 MORE = {"fuzz": ["SECONDS=6000"]}

@@ -10,9 +10,8 @@ A run that was stopped goes on where it was, in another clone too: tests/rehears
 each target said, with a hash of the files of HEAD that it depends on (its second column: @ stands
 for the product, . for all). Pages (*.md of the root, docs and tests), that table itself and
 tests/figures.tsv are in no hash but of a target that names them, so a page that tells of the runs
-does not make them old. Changed files that are not committed
-are refused, because nobody could repeat such a run. A target that fails does not stop those after
-it. Output lies in build/rehearsal.
+does not make them old. Changed files that are not committed are refused, because nobody could
+repeat such a run. A target that fails does not stop those after it. Output lies in build/rehearsal.
 """
 import argparse
 import datetime

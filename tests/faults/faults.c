@@ -352,8 +352,8 @@ static const char *judge_command(const fault_scene *scene, const fault *f) {
     /* The system says that a shard is not there: believed. */
     if (seen.status == 1 && f->error == ENOENT && is_shard_missing()) return NULL;
     if (!f->memory && is_beside_told()) return judge_json(scene->line);
-    bool cannot_tell = writes && seen.status == 2;
-    if (!f->memory && scene->beside && seen.status == wanted.status && !cannot_tell)
+    bool is_cut = writes && ends_early && seen.status == 2;
+    if (!f->memory && scene->beside && seen.status == wanted.status && !is_cut)
         return judge_json(scene->line);
     if (!f->memory && scene->partial && seen.status == 1) return judge_json(scene->line);
     if (!f->memory && scene->believes && f->error == ENOENT && seen.status <= 1)

@@ -42,7 +42,7 @@ typedef struct cli_spec {
     sft_span kept[CLI_SPEC_MOST];  /* keys that have another value, which stays */
     size_t count, kept_count;
     sfti_derived was; /* what was written last: such values are ours to replace */
-    sfti_derived still; /* of that, what is from files that are still there */
+    sfti_derived silent; /* but what is from files whose length or digest is another model's */
     bool is_all;      /* pairs that the header has already, too */
     sft_span mark;    /* the origins of what is written and of what stays as it was written */
 } cli_spec;

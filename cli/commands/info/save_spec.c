@@ -23,7 +23,9 @@ static bool is_ours(const sfti_derived *was, cli_saving *saving, sft_span key, s
     return sfti_derived_has(was, sfti_derived_digest(place, SFTI_JSON_STRING, value));
 }
 
-/* A key that has another value keeps it, but with --force, or where that was written so. */
+/* A key that has another value keeps it, but with --force, or where that was written so: then, too,
+ * while the file that it came from is taken for another model's, and others tell what it does not.
+ */
 static void put_pair(cli_saving *saving, cli_spec *spec, const char *name, sft_span value) {
     sft_span there;
     size_t len = strlen(name);
@@ -38,8 +40,9 @@ static void put_pair(cli_saving *saving, cli_spec *spec, const char *name, sft_s
     if (has && sft_span_equal(there, value)
         && !(spec->is_all && is_ours(&spec->was, saving, key, value)))
         return;
-    if (has && !saving->c->set.force && !is_ours(&spec->was, saving, key, there))
-        spec->kept[spec->kept_count++] = key;
+    bool may = !has || saving->c->set.force || (is_ours(&spec->was, saving, key, there)
+                                                && !is_ours(&spec->silent, saving, key, there));
+    if (!may) spec->kept[spec->kept_count++] = key;
     else spec->pairs[spec->count++] = (sft_pair){ key, value };
 }
 
@@ -116,13 +119,41 @@ typedef struct spec_marking {
     cli_spec whole; /* all that is known */
 } spec_marking;
 
+static const sft_node *beside(const cli_saving *saving, sft_span origin) {
+    const sft_node *one = cli_first(saving->root, "sidecars");
+    for (; one; one = one->next) {
+        sft_span path = sft_node_text(one, "path");
+        if (path.len < origin.len) continue;
+        sft_span tail = { path.data + path.len - origin.len, origin.len };
+        char before = path.len > origin.len ? tail.data[-1] : '/';
+        if (sft_span_equal(tail, origin) && (before == '/' || before == '\\')) return one;
+    }
+    return NULL;
+}
+
+/* Not of the one without which the mark is being made. */
+static bool is_beside(void *ctx, sft_span origin) {
+    const cli_saving *saving = ctx;
+    sft_span without = saving->without, prefix = sft_span_cstr("sidecar:");
+    if (without.len == prefix.len + origin.len && memcmp(without.data, prefix.data, prefix.len) == 0
+        && memcmp(without.data + prefix.len, origin.data, origin.len) == 0)
+        return false;
+    return beside(saving, origin) != NULL;
+}
+
 /* All keys that are known and ours, and those that were and stay although nobody tells them now. */
 static sft_code render_keys(cli_saving *saving, void *ctx, sft_buffer *out, sft_error *err) {
     const spec_marking *marking = ctx;
-    cli_spec spec = { .was = marking->spec->was, .is_all = true };
+    cli_spec spec = { .was = marking->spec->was, .silent = marking->spec->silent,
+                      .is_all = true };
     const sft_file *file = sft_set_shard_at(saving->model->set, 0);
     sft_sink sink = sft_sink_memory(out);
     sfti_json_writer w;
+    sft_span old;
+    sfti_derived still = { .count = 0 };
+    if (header_value(saving, sft_span_cstr(SFTI_DERIVED_HEADER), &old)
+        && !sfti_derived_read(old, &saving->arena, is_beside, saving, &still))
+        return sfti_fail_memory(err, old.len);
     known_keys(saving, &spec);
     sfti_json_write(&w, &sink, 0, err);
     sfti_json_open(&w, '{');
@@ -133,7 +164,7 @@ static sft_code render_keys(cli_saving *saving, void *ctx, sft_buffer *out, sft_
     for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
         sft_pair pair = sft_file_metadata_at(file, i);
         if (will_be_set(&marking->whole, pair.key)
-            || !is_ours(&marking->spec->still, saving, pair.key, pair.value))
+            || !is_ours(&still, saving, pair.key, pair.value))
             continue;
         sfti_json_key_span(&w, pair.key);
         sfti_json_span(&w, pair.value);
@@ -142,17 +173,10 @@ static sft_code render_keys(cli_saving *saving, void *ctx, sft_buffer *out, sft_
     return sfti_json_done(&w);
 }
 
-static bool is_beside(void *ctx, sft_span origin) {
-    const cli_saving *saving = ctx;
-    const sft_node *one = cli_first(saving->root, "sidecars");
-    for (; one; one = one->next) {
-        sft_span path = sft_node_text(one, "path");
-        if (path.len < origin.len) continue;
-        sft_span tail = { path.data + path.len - origin.len, origin.len };
-        char before = path.len > origin.len ? tail.data[-1] : '/';
-        if (sft_span_equal(tail, origin) && (before == '/' || before == '\\')) return true;
-    }
-    return false;
+static bool is_silent(void *ctx, sft_span origin) {
+    const sft_node *one = beside(ctx, origin);
+    sft_span match = one ? sft_node_text(one, "match") : (sft_span){ "", 0 };
+    return cli_is(match, "differs") || cli_is(match, "size-differs");
 }
 
 sft_code cli_spec_begin(cli_saving *saving, cli_spec *spec, sft_error *err) {
@@ -162,11 +186,11 @@ sft_code cli_spec_begin(cli_saving *saving, cli_spec *spec, sft_error *err) {
     memset(spec, 0, sizeof *spec);
     if (header_value(saving, sft_span_cstr(SFTI_DERIVED_HEADER), &old)
         && (!sfti_derived_read(old, &saving->arena, NULL, NULL, &spec->was)
-            || !sfti_derived_read(old, &saving->arena, is_beside, saving, &spec->still)))
+            || !sfti_derived_read(old, &saving->arena, is_silent, saving, &spec->silent)))
         return sfti_fail_memory(err, old.len);
     known_keys(saving, spec);
     if (spec->count == 0) return SFT_OK;
-    spec_marking marking = { spec, { .was = spec->was, .is_all = true } };
+    spec_marking marking = { spec, { .was = spec->was, .silent = spec->silent, .is_all = true } };
     known_keys(saving, &marking.whole);
     sft_code code = cli_derive(saving, render_keys, &marking, &origins, &now, err);
     char *text = code ? NULL : sfti_arena_copy(&saving->arena, origins.data, origins.len);

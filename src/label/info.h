@@ -221,7 +221,7 @@ typedef struct sfti_adapter {
     bool alpha_sampled;
     double scale;              /* negative = null */
     uint64_t conv_rank;        /* 0 = null */
-    uint64_t modules;
+    uint64_t modules;          /* UINT64_MAX = null */
     sfti_list components;      /* sfti_component */
     sfti_list targets;         /* sfti_note.text: leaf module names, sorted, at most 64 */
     sfti_list blocks;          /* sfti_note.text: "double_blocks.0-18" */

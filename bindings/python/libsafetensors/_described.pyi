@@ -165,7 +165,7 @@ class InfoAdapter(TypedDict):
     alpha: Union[InfoAlpha, None]
     scale: Union[float, None]
     conv_rank: Union[int, None]
-    modules: int
+    modules: Union[int, None]
     components: list[InfoComponent]
     targets: list[str]
     blocks: list[str]

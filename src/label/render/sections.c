@@ -104,7 +104,7 @@ static const sfti_member adapter_members[] = {
 static const sfti_member adapter_sizes[] = {
     { "scale", AS_POSITIVE, offsetof(sfti_adapter, scale) },
     { "conv_rank", AS_SOME, offsetof(sfti_adapter, conv_rank) },
-    { "modules", AS_UINT, offsetof(sfti_adapter, modules) },
+    { "modules", AS_COUNT, offsetof(sfti_adapter, modules) },
 };
 
 static void put_adapter(sfti_json_writer *w, const sft_info *info) {

@@ -165,7 +165,13 @@ static void packed_values(const sfti_quant_part *part, const float *table, const
     uint32_t bits = part->bits, mask = (1u << bits) - 1;
     const uint8_t *place = part->how->awq ? in_awq : part->how->high ? in_high_4 : in_order;
     if (bits == 8) {
-        for (size_t i = 0; i < count; i++) out[i * step] = table[bytes[from + i]];
+        size_t i = 0;
+        bytes += from;
+        for (; step == 1 && i + 8 <= count; i += 8) {
+            uint64_t word = sfti_get_u64(bytes + i);
+            for (uint32_t n = 0; n < 8; n++) out[i + n] = table[word >> 8 * n & 255];
+        }
+        for (; i < count; i++) out[i * step] = table[bytes[i]];
         return;
     }
     size_t i = 0;

@@ -128,7 +128,7 @@ static const adapter_case adapter_cases[] = {
       UNET "attn2_to_v.hada_w2_a[320,4] " UNET "attn2_to_v.hada_w2_b[4,768]",
       "adapter sd-1 - mixed kohya 4 2" },
     /* other PEFT types */
-    { "base_model.unilora_theta_d:F32[23040]", "adapter - - unilora peft - 0",
+    { "base_model.unilora_theta_d:F32[23040]", "adapter - - unilora peft - -",
       "base_model.theta_d:F32[23040]", "unknown - - - - - 0" },
     { LLM "0.self_attn.q_proj.vera_lambda_b[4096] " LLM "0.self_attn.q_proj.vera_lambda_d[256] "
       "base_model.vera_A[256,4096] base_model.vera_B[4096,256]",
@@ -355,12 +355,13 @@ static const adapter_case adapter_cases[] = {
 };
 
 static const char *adapter_facts(const sft_info *info, char *out, size_t size) {
-    char facts[128], rank[32] = "-";
+    char facts[128], rank[32] = "-", modules[24] = "-";
     const sfti_adapter *a = &info->adapter;
     if (a->rank.known) snprintf(rank, sizeof rank, "%g", a->rank.mode);
-    snprintf(out, size, "%s %s %s %s %llu", compose_facts(info, facts, sizeof facts),
-             a->type ? a->type : "-", a->format ? a->format : "-", rank,
-             (unsigned long long)a->modules);
+    if (a->modules != UINT64_MAX)
+        snprintf(modules, sizeof modules, "%llu", (unsigned long long)a->modules);
+    snprintf(out, size, "%s %s %s %s %s", compose_facts(info, facts, sizeof facts),
+             a->type ? a->type : "-", a->format ? a->format : "-", rank, modules);
     return out;
 }
 

@@ -29,8 +29,9 @@ static void tell_numbers(const sfti_adapter_scan *scan) {
     adapter->rank = sfti_tally_range(&scan->ranks);
     if (scan->conv_ranks.any)
       adapter->conv_rank = (uint64_t)sfti_tally_range(&scan->conv_ranks).mode;
-    /* a vector that modules share does not tell their number */
-    adapter->modules = scan->modules == 0 && scan->shared > 0 ? UINT64_MAX : scan->modules;
+    /* a tensor that modules share does not tell their number; a prompt changes none */
+    bool unknown = scan->modules == 0 && scan->shared > 0 && adapter->type;
+    adapter->modules = unknown ? UINT64_MAX : scan->modules;
     if (scan->alphas > 0 && has_alpha && !info->options.header_only && !info->options.no_data)
         sfti_adapter_alphas(info, scan->alphas);
     if (scan->alphas == 0 && has_alpha && !peft && !mlx && adapter->rank.known) {

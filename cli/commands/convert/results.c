@@ -256,7 +256,7 @@ void convert_list_branches(const convert_run *run) {
         cli_printf(&c->out, ": %" PRIu64 " tensor%s, %s\n", branch->tensors,
                    branch->tensors == 1 ? "" : "s", cli_size_text(branch->bytes, buffer));
     }
-    cli_say_import(c, run->input, import);
+    cli_say_import(c, run->input, import, false);
 }
 
 /* They choose or name what another format has. In folders of all formats they are for the

@@ -183,7 +183,7 @@ static void show_foreign(cli *c, const char *path, const sft_import *import) {
     size_t count = sft_import_tensor_count(import);
     cli_path_bold(&c->out, path, ": valid, but not safetensors: %s, %zu tensor%s\n", format->title,
                   count, count == 1 ? "" : "s");
-    cli_say_import(c, path, import);
+    cli_say_import(c, path, import, false);
 }
 
 /* import NULL: it could not be opened. err NULL: it is valid. */

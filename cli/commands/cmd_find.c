@@ -528,7 +528,7 @@ const cli_command cli_find_command = {
       cli_reading_options, cli_records_options, cli_remote_options, cli_network_options,
       cli_common_options },
     { "a model was found; with --fits: one that FILE can be used with",
-      "no model was found; with --fits: none that FILE can be used with, whatever --all lists",
+      "no model matches; with --fits: none that FILE can be used with, whatever --all lists",
       CLI_UNREAD_STATUS ", or a usage error" },
     1, SIZE_MAX, run_find, CLI_URLS_OWN,
 };

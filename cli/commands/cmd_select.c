@@ -238,7 +238,7 @@ const cli_command cli_select_command = {
       cli_input_options, cli_in_place_options, cli_output_options, cli_writing_options,
       cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,
       cli_common_options },
-    { "OUT was written", "no tensor is left; nothing was written",
+    { "OUT was written, or all tensors stay", "no tensor is left; nothing was written",
       "IN could not be read, OUT could not be written, or a usage error" },
     1, SIZE_MAX, run_select, CLI_URLS_COPY,
 };

@@ -68,7 +68,7 @@ const cli_command cli_split_command = {
           "final name; a crash may leave a partial one")),
       cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,
       cli_common_options },
-    { "shards and index were written", NULL,
+    { "the shards were written, with an index if there are several", NULL,
       "IN could not be read, DIR could not be written, or a usage error" },
     1, 1, run_split, CLI_URLS_COPY,
 };

@@ -126,7 +126,7 @@ const cli_command cli_trash_command = {
           "name every file, and models in folders that cannot be read")),
       cli_input_options, cli_json_options, cli_reading_options, cli_records_options,
       cli_common_options },
-    { "all models are in the trash", "no model was found",
+    { "all models are in the trash", "no model matches --where",
       CLI_UNREAD_STATUS ", or not moved, or a usage error" },
     1, SIZE_MAX, run_trash, CLI_URLS_NONE,
 };

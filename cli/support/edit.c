@@ -13,9 +13,6 @@
 const cli_option cli_editing_options[] = {
     CLI_ON(0, "safe", safe,
       "write a new file and rename it over the old one, even if the change would fit in place"),
-    CLI_ON(0, "each-shard", each_shard,
-      "meta, for a model with an index: change its files instead, each atomically, but not all "
-      "together"),
     CLI_ON(0, "copy", copy, "with -o: write OUT even if nothing would change"),
     CLI_OPTIONS_END,
 };

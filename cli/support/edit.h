@@ -7,7 +7,7 @@
 #include "safetensors_edit.h"
 #include "safetensors_index.h"
 
-extern const cli_option cli_editing_options[]; /* --safe --each-shard */
+extern const cli_option cli_editing_options[]; /* --safe --copy */
 
 /* By the options. With --dry-run nothing is recovered either. */
 sft_edit_options cli_edit_options(const cli *c);

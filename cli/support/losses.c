@@ -45,7 +45,7 @@ void cli_warn_lost(cli *c, const char *path, const char *dtype, const cli_losses
         if (k > 0) cli_text(err, "; ");
         cli_quoted(err, losses->name(losses->ctx, worst[k]));
         say_lost(err, loss.zero, loss.values, "zero");
-        say_lost(err, loss.infinite, loss.values, "infinite");
+        say_lost(err, loss.infinite, loss.values, losses->as_nan ? "NaN" : "infinite");
         say_lost(err, loss.saturated, loss.values, "saturated");
     }
     cli_text(err, count > LOST_WORST ? "; ...\n" : "\n");

@@ -144,8 +144,8 @@ sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options,
                        sft_import **import, sft_error *err);
 
 /* Lines about an import: aliases, what was left out, globals that a pickle loader would have
- * called. */
-void cli_say_import(cli *c, const char *path, const sft_import *import);
+ * called; in the conditional unless the command writes. */
+void cli_say_import(cli *c, const char *path, const sft_import *import, bool writes);
 /* A line for each branch that was left out, or for what safetensors cannot hold: the first few.
  * For commands that say no more of an import; on standard error. */
 void cli_say_left(cli *c, const char *path, const sft_import *import, bool branches);

@@ -354,7 +354,7 @@ void cli_say_left(cli *c, const char *path, const sft_import *import, bool branc
     for (size_t i = 0; (left = sft_import_left_at(import, i)) != NULL; i++) {
         if (left->reason != reason || ++count > LISTED_MOST) continue;
         cli_text(&c->err, begin);
-        cli_path(&c->err, path, ": left out: ");
+        cli_path(&c->err, path, c->set.dry_run ? ": would be left out: " : ": left out: ");
         cli_fill(&c->err, "%: %\n", left->path, sft_span_cstr(left->text));
     }
     if (count > LISTED_MOST)
@@ -377,7 +377,8 @@ bool cli_say_globals(cli_out *out, const sft_import *import, size_t most) {
     return count > 0;
 }
 
-static void say_left(cli *c, const char *path, const sft_import *import) {
+static void say_left(cli *c, const char *path, const sft_import *import, bool writes) {
+    const char *begin = writes ? ": left out: " : ": would be left out: ";
     char buffer[CLI_NUMBER_SIZE];
     const sft_import_left *left;
     size_t count = 0;
@@ -388,21 +389,22 @@ static void say_left(cli *c, const char *path, const sft_import *import) {
             continue;
         }
         if (count++ >= most_lines(c)) continue;
-        cli_path(&c->out, path, left->reason == SFT_IMPORT_LEFT_NOTE ? ": note: " : ": left out: ");
+        cli_path(&c->out, path, left->reason == SFT_IMPORT_LEFT_NOTE ? ": note: " : begin);
         if (left->path.len > 0) cli_escaped(&c->out, left->path);
         cli_text(&c->out, left->path.len > 0 ? ": " : "");
         cli_escaped(&c->out, sft_span_cstr(left->text));
         if (left->bytes > 0) cli_printf(&c->out, ", %s", cli_size_text(left->bytes, buffer));
         cli_text(&c->out, "\n");
     }
-    say_more(c, count, count < most_lines(c) ? count : most_lines(c), "left out");
+    say_more(c, count, count < most_lines(c) ? count : most_lines(c),
+             writes ? "left out" : "would be left out");
     if (values == 0) return;
-    cli_path(&c->out, path, ": left out: ");
+    cli_path(&c->out, path, begin);
     cli_printf(&c->out, "%" PRIu64 " value%s other than tensors (-v lists %s)\n", values,
                values == 1 ? "" : "s", values == 1 ? "it" : "them");
 }
 
-static void say_aliases(cli *c, const char *path, const sft_import *import) {
+static void say_aliases(cli *c, const char *path, const sft_import *import, bool writes) {
     size_t count = sft_import_alias_count(import);
     for (size_t i = 0; i < count && i < most_lines(c); i++) {
         sft_import_alias alias = sft_import_alias_at(import, i);
@@ -410,13 +412,14 @@ static void say_aliases(cli *c, const char *path, const sft_import *import) {
         cli_escaped(&c->out, alias.name);
         cli_text(&c->out, alias.partial ? " shares bytes with " : " is the same tensor as ");
         cli_escaped(&c->out, alias.of);
-        cli_text(&c->out, alias.copied ? "; both are written\n"
-                                       : "; written once, recorded in the metadata\n");
+        if (alias.copied) cli_printf(&c->out, "; both %s written\n", writes ? "are" : "would be");
+        else cli_printf(&c->out, "; %swritten once, recorded in the metadata\n",
+                        writes ? "" : "would be ");
     }
     say_more(c, count, count < most_lines(c) ? count : most_lines(c), "shared");
 }
 
-void cli_say_import(cli *c, const char *path, const sft_import *import) {
+void cli_say_import(cli *c, const char *path, const sft_import *import, bool writes) {
     const sft_import_global *one = sft_import_global_at(import, 0);
     for (size_t i = 1; one && one->calls == 0; i++) one = sft_import_global_at(import, i);
     if (one) {
@@ -424,8 +427,8 @@ void cli_say_import(cli *c, const char *path, const sft_import *import) {
         (void)cli_say_globals(&c->out, import, most_lines(c));
         cli_text(&c->out, ", which a pickle loader would have called\n");
     }
-    say_left(c, path, import);
-    say_aliases(c, path, import);
+    say_left(c, path, import, writes);
+    say_aliases(c, path, import, writes);
 }
 
 void cli_put_import(cli *c, sfti_json_writer *w, const char *path, const sft_import *import) {

@@ -200,7 +200,9 @@ sft_code cli_verb_options(const cli_verb_option *rows, size_t count, const char 
     "that begin with = + - @ or a double quote)"
 
 /* When the status of a command that counts unread models (cli.h) is 2. */
-#define CLI_UNREAD_STATUS "a model that was named, or every one in the folders, could not be read"
+#define CLI_UNREAD_STATUS                                                                      \
+    "a folder holds no model, a model that was named, or every one in the folders, could not be " \
+    "read"
 
 /* Shared tables, each ended by a row without name. */
 extern const cli_option cli_common_options[];  /* --help --version --color */

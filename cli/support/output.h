@@ -127,6 +127,7 @@ typedef struct cli_losses {
     cli_loss (*at)(const void *ctx, size_t i);   /* of tensor i, or of all for SIZE_MAX */
     sft_span (*name)(const void *ctx, size_t i);
     const void *ctx;
+    bool as_nan; /* the dtype has no infinity: `infinite` counts values that became NaN */
 } cli_losses;
 
 /* Names the worst of the tensors that lost more than a hundredth of their values in the dtype, if

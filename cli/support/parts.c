@@ -27,7 +27,7 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
     sft_code code = cli_open_model(c, input, &set, err);
     if (code) return code;
     if (c->import && c->imports && !c->set.list_branches && !cli_is_json(c))
-        cli_say_import(c, p->path, c->import);
+        cli_say_import(c, p->path, c->import, !c->set.dry_run);
     else if (c->import && (!c->imports || (c->set.layout && !c->set.quantize)))
         cli_say_left(c, p->path, c->import, true);
     sft_set **sets = sfti_arena_grow(&p->arena, p->sets, p->set_count, 1, &p->set_capacity,

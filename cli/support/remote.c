@@ -113,8 +113,7 @@ const cli_option cli_remote_options[] = {
     CLI_ON(0, "whole", whole,
       "of URLs: read files whole from servers that cannot send parts of them"),
     CLI_ON(0, "log-requests", log_requests,
-      "of URLs and of --online: print each request to standard error; of URLs also a summary "
-      "at the end"),
+      "print each HTTP request to standard error; of URLs also a summary at the end"),
     CLI_OPTIONS_END,
 };
 

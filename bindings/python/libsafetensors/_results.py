@@ -202,7 +202,8 @@ class FitsResult(TypedDict):
 
 
 class LostValues(TypedDict):
-    """Values that were not zero, and those of them that a cast made something else."""
+    """Values that were not zero, and those of them that a cast made something else. infinite: or
+    NaN, if the dtype has no infinity."""
 
     values: int
     zero: int

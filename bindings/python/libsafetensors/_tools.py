@@ -225,10 +225,10 @@ def convert(path: Model, output: Path, dtype: Any, *, names: str | Iterable[str]
 
     Returns the number of tensors by action ("kept": scalars that keep their dtype), the bytes
     before and after, and "lost": of how many "values" that were not zero how many became "zero",
-    "infinite" or "saturated". ValueError (cast_value) for a value that the dtype has no place
-    for, such as a NaN in F4; TypeError (cast_dtype); SafetensorError for an invalid file or one
-    quantised in a way that is not known; FileExistsError; OSError. Nothing is
-    written if it raises."""
+    "infinite" (NaN if the dtype has no infinity) or "saturated". ValueError (cast_value) for a
+    value that the dtype has no place for, such as a NaN in F4; TypeError (cast_dtype);
+    SafetensorError for an invalid file or one quantised in a way that is not known;
+    FileExistsError; OSError. Nothing is written if it raises."""
     source = model(path)
     if names is not None:
         from ._arrays import known

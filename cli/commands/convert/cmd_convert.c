@@ -226,6 +226,7 @@ static sft_code plan_and_warn(convert_run *run, sft_error *err) {
     if (code) return code;
     warn_of_scales(run, false);
     warn_of_scales(run, true);
+    convert_note_kept(run);
     return SFT_OK;
 }
 
@@ -470,10 +471,12 @@ const cli_command cli_convert_command = {
     "(all integer tensors if it is an integer dtype); the others stay as they are. Values are "
     "rounded once, to the nearest; docs/convert.md has a table for every dtype. A value that "
     "does not fit an integer dtype is an error unless --saturate is given; NaN is always an error "
-    "for F4 and F6. What became zero, infinite or saturated is counted: a warning names the "
+    "for F4 and F6. What became zero, infinite, NaN or saturated is counted: a warning names the "
     "tensors that lost more than 1 % of their values, --json has the figures. Adapters (LoRA and "
-    "the like) are not cast to 8 bits or fewer unless --lossy is given; their alpha and "
-    "dora_scale, tensors of rank 0, and into 8 bits those of up to 16 elements, keep their dtype.\n"
+    "the like) are not cast to 8 bits or fewer unless --lossy is given. In every model, a cast to "
+    "a floating-point dtype of no more bits leaves tensors of rank 0, the alpha and magnitudes "
+    "(dora_scale) of adapters and, into 8 bits or fewer, vectors of up to 16 elements as they "
+    "are; --match with --lossy casts those that match.\n"
     "Tensors that come with a scale (weight_scale_inv, scale_weight, ...) and these scales are "
     "not converted, with a warning: without the scale the values mean nothing. --dequantize "
     "computes their values (docs/convert.md describes each layout); an unknown layout is an "
@@ -555,7 +558,7 @@ const cli_command cli_convert_command = {
           "cast tensors with a scale, and the scales, too: their values then mean nothing"),
         CLI_ON(0, "lossy", lossy,
           "cast an adapter to 8 bits or fewer, too, in which many of its values become zero; with "
-          "--match also scalars"),
+          "--match, of any model also scalars, short vectors and magnitudes that match"),
         CLI_ON(0, "saturate", saturate,
           "clamp values that are too large to the greatest value; NaN becomes 0 in integers"),
         CLI_TAKES(0, "threads", "N", threads,
@@ -568,7 +571,7 @@ const cli_command cli_convert_command = {
       cli_import_options_table, cli_match_options, cli_input_options, cli_in_place_options,
       cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_records_options, cli_remote_options, cli_network_options, cli_common_options },
-    { "OUT was written",
+    { "OUT was written, or there was nothing to change",
       "--match or --only found no tensor, a model in another format breaks a rule of it or holds "
       "what safetensors does not, the format of OUT lacks a dtype, the values of a quantised "
       "tensor cannot be computed, or --quantize was given an adapter, a quantised model, NaN or an "

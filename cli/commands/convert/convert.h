@@ -30,6 +30,8 @@ const char *convert_import_option(const cli_settings *set);
 /* Names the worst of the tensors that lost more than a hundredth of their values, if there are
  * any; not with --dry-run. */
 void convert_warn_lost(const convert_run *run);
+/* A note about matched tensors that keep their dtype, or where that is why nothing is cast. */
+void convert_note_kept(const convert_run *run);
 /* Members of a result: what was lost, if anything was cast, and the import. */
 void convert_put_more(void *run, sfti_json_writer *w);
 /* The result that is one file of these tensors. */

@@ -2,6 +2,7 @@
  * values that casts to fewer bits have lost. */
 #include "commands/convert/convert.h"
 #include "base/names.h"
+#include "base/number.h"
 #include "convert/dropped.h"
 #include "os/io.h"
 #include "support/files.h"
@@ -22,12 +23,33 @@ static sft_span tensor_name(const void *ctx, size_t i) {
 }
 
 static cli_losses losses_of(const convert_run *run) {
-    return (cli_losses){ sft_set_tensor_count(run->parts.sets[0]), loss_at, tensor_name, run };
+    bool as_nan = sfti_float_form_of(run->to)->specials != SFTI_WITH_INF;
+    return (cli_losses){ sft_set_tensor_count(run->parts.sets[0]), loss_at, tensor_name, run,
+                         as_nan };
 }
 
 void convert_warn_lost(const convert_run *run) {
     cli_losses losses = losses_of(run);
     cli_warn_lost(run->c, run->input, sft_dtype_describe(run->to)->name, &losses);
+}
+
+void convert_note_kept(const convert_run *run) {
+    const sft_set *set = run->parts.sets[0];
+    cli_out *err = &run->c->err;
+    uint64_t count = sft_conversion_count(run->conversion, SFT_CONVERT_KEPT);
+    uint64_t made = sft_conversion_count(run->conversion, SFT_CONVERT_CAST)
+                    + sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE);
+    size_t first = 0;
+    if (count == 0 || (made > 0 && !cli_is_matching(&run->c->set))) return;
+    while (sft_conversion_action(run->conversion, first, NULL) != SFT_CONVERT_KEPT) first++;
+    cli_flush(&run->c->out);
+    cli_text(err, "safetensors: note: ");
+    cli_path(err, run->input, ": %" PRIu64 " tensor%s dtype (first: ", count,
+             count == 1 ? " keeps its" : "s keep their");
+    cli_quoted(err, sft_set_tensor_at(set, first)->name);
+    cli_text(err, "): scalars, short vectors and magnitudes are cast only with --match and "
+                  "--lossy\n");
+    cli_flush(err);
 }
 
 void convert_put_more(void *ctx, sfti_json_writer *w) {
@@ -256,7 +278,7 @@ void convert_list_branches(const convert_run *run) {
         cli_printf(&c->out, ": %" PRIu64 " tensor%s, %s\n", branch->tensors,
                    branch->tensors == 1 ? "" : "s", cli_size_text(branch->bytes, buffer));
     }
-    cli_say_import(c, run->input, import);
+    cli_say_import(c, run->input, import, false);
 }
 
 /* They choose or name what another format has. In folders of all formats they are for the

@@ -385,9 +385,9 @@ const cli_command cli_hash_command = {
     "hash", "PATH...", "compute digests: SHA-256, AutoV1 to AutoV3, BLAKE3 and so on",
     "Computes all digests in one pass over the bytes, several files at a time. One algorithm is "
     "printed in the format of sha256sum, several as ALGO (PATH) = HEX. sha256, autov1, autov2, "
-    "crc32 and blake3 apply to any file; autov3, sshs_model and sshs_legacy cover the data of a "
-    "model, which metadata does not change; content covers names, shapes and values, whatever "
-    "their order or the number of files.\n"
+    "crc32 and blake3 apply to any file; autov3 and sshs_model cover the data of a model, which "
+    "metadata does not change; sshs_legacy also depends on the metadata keys that begin with ss_; "
+    "content covers names, shapes and values, whatever their order or the number of files.\n"
     "For a model with an index, content covers the whole model and the other digests are those "
     "of its files. With content, models in other formats count in a folder without any in "
     "safetensors. - is standard input.\n"
@@ -421,8 +421,9 @@ const cli_command cli_hash_command = {
           "of URLs: read the whole file and compute, rather than show what the server claims")),
       cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
-    { "every digest was computed, and with -c matches",
-      "a digest differs (-c), or a file has none of that kind",
+    { "every digest that --algo names was computed (all: those that the file has), and with -c "
+      "matches",
+      "a digest differs (-c), or a file has none of a kind that --algo names",
       "a file could not be read or is not a model, or a usage error" },
     0, SIZE_MAX, run_hash, CLI_URLS_ALL,
 };

@@ -170,7 +170,7 @@ static sft_span tensor_name(const void *ctx, size_t i) {
 }
 
 static cli_losses losses_of(const merge_run *run) {
-    return (cli_losses){ sfti_merged_count(run->merged), loss_at, tensor_name, run };
+    return (cli_losses){ sfti_merged_count(run->merged), loss_at, tensor_name, run, false };
 }
 
 static void put_merged(void *ctx, sfti_json_writer *w) {

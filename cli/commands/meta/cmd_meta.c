@@ -528,6 +528,9 @@ static const cli_option meta_options[] = {
       "set: modelspec.thumbnail, from a JPEG, PNG, WebP or GIF file"),
     CLI_TAKES_MANY(0, "keep", "KEY", keep,
       "scrub: do not touch this key (a glob); may be repeated"),
+    CLI_ON(0, "each-shard", each_shard,
+      "for a model with an index: show or change its files instead; each is changed atomically, "
+      "but not all together"),
     CLI_OPTIONS_END,
 };
 

@@ -545,7 +545,8 @@ const cli_command cli_mv_command = {
           "name every file, and models in folders that cannot be read")),
       cli_input_options, cli_json_options, cli_reading_options, cli_records_options,
       cli_common_options },
-    { "all models were moved, or are where they belong", "no model was found",
+    { "all models were moved, or are where they belong",
+      "no model matches --where; with --undo: no run can be taken back",
       "something is in the way, " CLI_UNREAD_STATUS ", or not moved, or a usage error" },
     0, SIZE_MAX, run_mv, CLI_URLS_NONE,
 };

@@ -244,7 +244,8 @@ const cli_command cli_note_command = {
         CLI_ON(0, "dry-run", dry_run, "print what would be done; write nothing")),
       cli_unread_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_records_options, cli_common_options },
-    { "all notes are written, or shown", "no model was found",
+    { "all notes are written, or shown",
+      "no model matches --where; with --adopt: no note was brought to a model",
       CLI_UNREAD_STATUS ", a note could not be written, or a usage error" },
     1, SIZE_MAX, run_note, CLI_URLS_NONE,
 };

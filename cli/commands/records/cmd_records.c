@@ -142,15 +142,32 @@ static void list_words(cli *c) {
     }
 }
 
+/* words takes no operands, check stands first, and only check has --model. */
+static sft_code operands_agree(const cli *c, char **operands, size_t count, sft_error *err) {
+    bool checks = count > 0 && strcmp(operands[0], "check") == 0;
+    if (c->set.model && !checks)
+        return cli_usage_error(err, "expected check FILE... with --model, found %s%s%s",
+                               count ? "\"" : "", count ? operands[0] : "none",
+                               count ? "\"" : "");
+    for (size_t i = 0; i < count && !checks; i++) {
+        if (count > 1 && strcmp(operands[i], "words") == 0)
+            return cli_usage_error(err, "expected no other operand with words, found \"%s\"",
+                                   operands[i == 0]);
+        if (strcmp(operands[i], "check") == 0)
+            return cli_usage_error(err, "expected check as the first operand, found \"%s\"",
+                                   operands[0]);
+    }
+    return SFT_OK;
+}
+
 static void run_records(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
-    if (count == 0) {
+    if (operands_agree(c, operands, count, &err)) {
+        cli_fail_usage(c, &err);
+    } else if (count == 0) {
         list_records(c);
     } else if (count == 1 && strcmp(operands[0], "words") == 0 && !cli_is_json(c)) {
         list_words(c);
-    } else if (c->set.model && strcmp(operands[0], "check") != 0) {
-        cli_usage_error(&err, "expected check FILE... with --model, found \"%s\"", operands[0]);
-        cli_fail_usage(c, &err);
     } else if (strcmp(operands[0], "check") != 0) {
         for (size_t i = 0; i < count; i++) show_records(c, operands[i]);
     } else if (count == 1) {

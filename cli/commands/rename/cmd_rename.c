@@ -181,8 +181,6 @@ static sft_code rename_begin(rename_run *r, sft_error *err) {
     sft_code code = SFT_OK;
     bool maps = set->map.count > 0 || set->map_file;
     bool rules = set->regex.count > 0 || set->strip_prefix || set->add_prefix;
-    if (set->each_shard)
-        return cli_usage_error(err, "expected --each-shard with meta only, found rename");
     if (!rules && (!maps || cli_is_matching(set)))
         return cli_usage_error(err, "expected %s--regex, --strip-prefix or --add-prefix%s, found "
                                "none", maps ? "" : "--map, --map-file, ",

@@ -173,7 +173,8 @@ const cli_command cli_repair_command = {
         CLI_ON(0, "copy", copy, "with -o: write OUT even if there is nothing to repair")),
       cli_input_options, cli_in_place_options, cli_output_options, cli_writing_options,
       cli_json_options, cli_reading_options, cli_common_options },
-    { "OUT was written (or, with --clean, nothing is left)", "IN cannot be repaired",
+    { "OUT was written, or there was nothing to repair; with --clean, nothing is left",
+      "IN cannot be repaired",
       "IN could not be read, OUT could not be written, or a usage error" },
     0, SIZE_MAX, run_repair, CLI_URLS_NONE,
 };

@@ -75,7 +75,9 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
         return;
     }
     inputs = list && strcmp(list, "-") == 0;
-    if (!code && (count < command->least || count > command->most))
+    if (!code && count == 0 && command->least > 0)
+        code = cli_usage_error(&err, "expected %s, found none", command->operands);
+    else if (!code && (count < command->least || count > command->most))
         code = cli_usage_error(&err, "expected %s, found %zu operand%s", command->operands, count,
                                count == 1 ? "" : "s");
     /* where every operand is a path, standard input is one of them: it can be read once */

@@ -1,4 +1,4 @@
-/* Adapters (LoRA and its kin): what they hold, and models with adapters merged into them.
+/* Adapters (LoRA and the like): what they hold, and models with adapters merged into them.
  * docs/adapters.md has the formulas and their sources, docs/disagreements.md where programs differ.
  *
  * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md). SFT_EXPERIMENTAL_ADAPTER is
@@ -113,7 +113,7 @@ typedef struct sft_adapter_use {
 /* A model with adapters to be merged into it. One thread at a time. @since 0.3 */
 typedef struct sft_adapter_merge sft_adapter_merge;
 
-/* Begin a merge into a model, which must outlive it. Quantised tensors are found, no data are read.
+/* Begin a merge into a model, which must outlive it. Quantised tensors are found, no data is read.
  * Free with sft_adapter_merge_free. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_adapter_merge_new(const sft_set *model,
                                                      const sft_adapter_merge_options *options,
@@ -157,7 +157,7 @@ SFT_API void sft_adapter_merge_lost(const sft_adapter_merge *merge, uint64_t *ch
  * the model's. @since 0.3 */
 SFT_API size_t sft_adapter_merge_blames(const sft_adapter_merge *merge);
 
-/* Write the model as one file; the sink is finished, or abandoned on failure. Metadata are kept, of
+/* Write the model as one file; the sink is finished, or abandoned on failure. Metadata is kept, of
  * several shards the first value of each key, but for digests of the old data; "sft_lora_merge" and
  * "modelspec.merged_from" get the recipe with the adapters' digests, for which they are read once.
  * Tensors that do not change are copied by the system where it can. Sums are computed in F32 and
@@ -378,7 +378,7 @@ SFT_API const sft_part *sft_adapter_conversion_parts(const sft_adapter_conversio
                                                      size_t *count);
 SFT_API const sft_pair *sft_adapter_conversion_pairs(const sft_adapter_conversion *conversion,
                                                      size_t *count);
-/* Write it; the sink is finished, or abandoned on failure. Metadata are kept but for digests.
+/* Write it; the sink is finished, or abandoned on failure. Metadata is kept but for digests.
  * SFT_TENSOR_NOT_FOUND: something is unmatched, and options do not ignore it. SFT_TENSOR_DUPLICATE:
  * two modules would have one name. Ticks the job with bytes written. @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_adapter_conversion_save(const sft_adapter_conversion *conversion,

@@ -140,7 +140,7 @@ typedef enum sft_convert_loss {
 SFT_API uint64_t sft_conversion_lost(const sft_conversion *conversion, size_t i,
                                      sft_convert_loss what);
 
-/* Write all tensors as one file. The sink is finished, or abandoned on failure. Metadata are
+/* Write all tensors as one file. The sink is finished, or abandoned on failure. Metadata is
  * kept (of several shards: all keys, the first value of each), except for digests of the old
  * data: sshs_model_hash, sshs_legacy_hash and modelspec.hash_* are kept only if the output has
  * exactly the data of one file. Tensors are in the official order of their new dtypes. Memory:

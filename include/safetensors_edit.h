@@ -129,8 +129,8 @@ SFT_API SFT_NODISCARD sft_code sft_edit_remove(sft_edit *edit, sft_span key, sft
 /* Rename a tensor. All renames are done at once: from is a name in the file as opened, so two
  * tensors can swap names. SFT_TENSOR_NOT_FOUND, SFT_NAME_RESERVED, SFT_HEADER_UTF8. If two
  * tensors end up with one name, the functions below return SFT_TENSOR_DUPLICATE.
- * Metadata that name tensors follow, unless a request changes their key: the record of another name
- * of a tensor (an alias, "head.weight": "emb.weight", whose own name can be renamed, too),
+ * Metadata that names tensors follows, unless a request changes its key: the record of another
+ * name of a tensor (an alias, "head.weight": "emb.weight", whose own name can be renamed, too),
  * lora_adapter_metadata and declarations of quantised layers. If more than the beginning of names
  * changes, the functions below return SFT_BAD_ARGUMENT for what cannot follow. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to,

@@ -568,7 +568,7 @@ const cli_command cli_check_command = {
     "that no data was read. With --deep it is, all of it.\n"
     "Where a model declares how it is quantised, in a layout that convert --dequantize reads, the "
     "tensors of each quantised one are compared with it: what is not there, or has another dtype "
-    "or shape, is told, and the exit status is 1, although the model is valid. With --level "
+    "or shape, is reported, and the exit status is 1, although the model is valid. With --level "
     "compat only sets are compared.\n"
     "With --deep, NaN and infinities count as findings (exit status 1), although the model is "
     "valid.",

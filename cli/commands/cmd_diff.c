@@ -302,8 +302,9 @@ const cli_command cli_diff_command = {
           "differs")),
       cli_match_options, cli_json_options, cli_table_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
-    { "nothing differs (beyond the tolerance), or it is such a sum",
-      "something differs, or it is none",
+    { "nothing differs (beyond the tolerance); --merge-of: the first model is a weighted sum of "
+      "the others",
+      "something differs; --merge-of: the first model is not a weighted sum of the others",
       "a model could not be read, or a usage error" },
     2, SIZE_MAX, run_diff, CLI_URLS_ALL,
 };

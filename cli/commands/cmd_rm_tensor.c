@@ -7,7 +7,7 @@ const cli_command cli_rm_tensor_command = {
     "Tensors are given by their whole names; if one of them does not exist, nothing is done. "
     "\"select --drop\" takes patterns. All other bytes, metadata and mode are kept; digests of the "
     "old data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped. FILE is replaced "
-    "atomically; with -o it stays as it is. Of a name that the metadata tell as another one of a "
+    "atomically; with -o it stays as it is. Of a name that the metadata gives as another one of a "
     "tensor (an alias) only the record goes; a tensor goes with all its names.\n"
     "For a model with an index, the shards that lose tensors are written under new names, then the "
     "index, then the old shards are removed unless another index in the folder names them. With "

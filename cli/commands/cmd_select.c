@@ -111,8 +111,8 @@ static sft_code select_parts(selection *s, cli_parts *parts, sft_error *err) {
     size_t all = parts->count;
     parts->count = kept;
     if (kept > 0) return select_aliases(s, parts, &aliases, err);
-    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected tensors to be left of %zu, found none",
-                     all);
+    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected at least one tensor to remain, found "
+                     "none of %zu", all);
 }
 
 /* ── The command ── */
@@ -203,7 +203,7 @@ const cli_command cli_select_command = {
     "A tensor is kept if its name matches one of --keep (all match if there is none) and none of "
     "--drop. In a GLOB, * stands for any bytes, ? for one character, [a-z] for a set. Bytes and "
     "metadata are kept; digests of the old data (sshs_model_hash, sshs_legacy_hash, "
-    "modelspec.hash_*) are dropped. Other names of a tensor that the metadata tell (aliases) are "
+    "modelspec.hash_*) are dropped. Other names of a tensor that the metadata gives (aliases) are "
     "chosen like tensors: one that is dropped loses its record, and one that stays is an error if "
     "the tensor does not.\n"
     "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "

@@ -53,10 +53,10 @@ sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_repo
 
 /* ── Results ── */
 
-static void say_list(cli *c, const char *what, const sft_span *keys, size_t count,
+static void say_list(cli *c, const char *did, const sft_span *keys, size_t count,
                      const char *const *reasons) {
     for (size_t i = 0; i < count; i++) {
-        cli_printf(&c->out, "%s%s ", c->set.dry_run ? "would be " : "", what);
+        cli_printf(&c->out, "%s ", did);
         cli_escaped(&c->out, keys[i]);
         if (reasons) cli_printf(&c->out, ": %s", reasons[i]);
         cli_text(&c->out, "\n");
@@ -139,13 +139,13 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
         c->dropped = 0;
         return;
     }
-    say_list(c, result->what, result->listed, result->listed_count, result->reasons);
-    say_list(c, "rewritten", result->rewritten, result->rewritten_count,
+    bool dry = c->set.dry_run != 0;
+    say_list(c, dry ? "would remove" : "removed", result->listed, result->listed_count,
+             result->reasons);
+    say_list(c, dry ? "would rewrite" : "rewritten", result->rewritten, result->rewritten_count,
              result->rewritten_reasons);
-    for (size_t i = 0; i < result->kept_count; i++) {
-        cli_fill(&c->out, "kept %", result->kept[i]);
-        cli_printf(&c->out, ": %s\n", result->kept_reasons[i]);
-    }
+    say_list(c, dry ? "would keep" : "kept", result->kept, result->kept_count,
+             result->kept_reasons);
     for (size_t i = 0; i < result->beside_count; i++) {
         cli_text(&c->out, "not touched ");
         cli_path_text(&c->out, result->beside[i]);

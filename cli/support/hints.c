@@ -42,7 +42,7 @@ static const hint_row hint_table[] = {
                           "write a copy with -o" },
     { SFT_HINT_HARD_LINKS, "--force changes it all the same" },
     { SFT_HINT_OBJECT_STORE, "if this is a mounted object store, write to a local disk and copy "
-                             "the file, or let it be written over with --in-place-unsafe" },
+                             "the file, or overwrite it with --in-place-unsafe" },
     { SFT_HINT_RECOVER, "\"safetensors meta recover FILE\" recovers it" },
     { SFT_HINT_RECOVER_COPY, "\"safetensors meta recover --force FILE\" recovers a copy" },
     { SFT_HINT_RECOVER_OR_REMOVE,

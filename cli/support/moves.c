@@ -236,7 +236,8 @@ static sft_code give_name(moving *m, size_t i) {
     m->was[i] = info;
     bool one_name = cli_is_one_name(move->from, move->to);
     error = one_name ? ENOENT : sfti_os_info_path(move->to, false, &info);
-    if (error != ENOENT) return fail_os(m, move->to, error ? error : EEXIST, "look for it");
+    if (error != ENOENT)
+        return fail_os(m, move->to, error ? error : EEXIST, "check whether it exists");
     if (move->is_folder || (one_name && m->how == CLI_MOVE)) {
         m->state[i] = BY_NAME;
         return SFT_OK;

@@ -318,8 +318,11 @@ static void say_human(cli *c, const cli_written *w) {
                  c->set.output ? ", not written (--copy writes it all the same)" : "");
         return;
     }
-    cli_path(&c->out, w->output, ": %s%s, ", dry ? "would be " : "",
-             w->fresh ? "updated" : "written");
+    cli_path(&c->out, w->output, ": %s%s, %s", dry ? "would be " : "",
+             w->fresh          ? "updated"
+             : c->set.output   ? "written"
+                               : "updated (file rewritten)",
+             w->fresh && dry ? "with " : "");
     if (w->fresh) {
         size_t kept = 0;
         for (size_t i = 0; i < w->file_count; i++) kept += w->files[i].tensors > 0;

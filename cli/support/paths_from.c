@@ -89,7 +89,8 @@ sft_code cli_paths_from(cli *c, char ***operands, size_t *count, sfti_arena *are
             code = sfti_fail(err, SFT_FILE_TOO_LARGE, "expected at most %d paths, found more",
                              LIST_PATHS);
     }
-    if (!code && found == 0) code = cli_usage_error(err, "expected paths, found none");
+    if (!code && found == 0)
+        code = cli_usage_error(err, "expected at least one path in the list, found none");
     char **all = code ? NULL : sfti_arena_array(arena, *count + found + 1, sizeof *all);
     if (all) memcpy(all, *operands, before * sizeof *all);
     bool ok = all != NULL;

@@ -1,4 +1,4 @@
-/* Adapters (LoRA and its kin): what their tensors are (read.c, config.c), which tensors of a model
+/* Adapters (LoRA and the like): what their tensors are (read.c, config.c), which tensors of a model
  * each module changes (map.c, names.c), and the changed tensors (delta.c, rotate.c, patched.c).
  *
  * A module is all that an adapter has for one layer. Matrices are seen flat: a tensor of rank 2 and

@@ -54,7 +54,7 @@ static sft_code read_rules(sft_span text, block_rule *rules, size_t *count, bool
         if (*count == 0) *named = has;
         if (!sfti_parse_double(number, &rule->by) || has != *named
             || (has && rule->pattern.len == 0))
-            return sfti_misuse(err, "expected numbers, or PATTERN=NUMBER, with commas between as "
+            return sfti_misuse(err, "expected numbers, or GLOB=NUMBER, with commas between as "
                                "strengths of blocks, found \"%.*s\"",
                                SFTI_CLIP(((sft_span){ text.data + at, end - at }), 100));
         ++*count;

@@ -284,7 +284,7 @@ sft_code sft_adapter_conversion_new(const sft_set *adapter,
     code = sfti_lora_open(adapter, own.config, &run->lora, err);
     if (!code && run->lora.count == 0)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
-                         "expected an adapter (LoRA and its kin), found none of its tensors");
+                         "expected an adapter (LoRA and the like), found none of its tensors");
     if (!code) code = convert_adapter(run, &own, err);
     if (code) sft_adapter_conversion_free(run);
     else *out = run;

@@ -117,7 +117,7 @@ sft_code sfti_merge_input_new(sfti_arena *arena, const sft_set *set, const sft_a
     sft_code code = sfti_lora_open(set, input->config, &input->lora, err);
     if (!code && input->lora.count == 0)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
-                         "expected an adapter (LoRA and its kin), found none of its tensors");
+                         "expected an adapter (LoRA and the like), found none of its tensors");
     if (code) sfti_lora_close(&input->lora);
     return code;
 }

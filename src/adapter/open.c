@@ -46,7 +46,7 @@ sft_code sft_adapter_open(const sft_set *set, const sft_adapter_options *options
     code = sfti_lora_open(set, own.config, &a->lora, err);
     if (!code && a->lora.count == 0)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
-                         "expected an adapter (LoRA and its kin), found none of its tensors");
+                         "expected an adapter (LoRA and the like), found none of its tensors");
     if (!code) {
         a->modules = sfti_arena_array(&a->lora.arena, a->lora.count, sizeof *a->modules);
         if (!a->modules) code = sfti_fail_memory(err, a->lora.count * sizeof *a->modules);

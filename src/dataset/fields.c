@@ -9,7 +9,7 @@
 sft_code sfti_fields_begin(sfti_fields *r, sft_span text) {
     size_t bad = sfti_utf8_check(text.data, text.len);
     if (bad != text.len)
-        return sfti_fail_byte(r->err, r->code, bad, "expected UTF-8, found the byte 0x%02x",
+        return sfti_fail_byte(r->err, r->code, bad, "expected UTF-8, found byte 0x%02x",
                               (unsigned)(uint8_t)text.data[bad]);
     sfti_json_begin(&r->json, text.data, text.len);
     return SFT_OK;

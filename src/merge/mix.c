@@ -87,7 +87,7 @@ static sft_code direct(const sfti_merge_op *op, const mix_gram *g, double *weigh
     if (!(op->param[SFTI_MERGE_NORMALIZE_WEIGHTS] > 0)) total = 1;
     if (!(size_of(total) > 0))
         return sfti_fail(err, SFT_BAD_ARGUMENT,
-                         "expected weights whose sum is not 0 for multislerp, found such");
+                         "expected weights whose sum is not 0 for multislerp, found a sum of 0");
     for (size_t i = 0; i < g->count; i++) {
         weights[i] = op->each[SFTI_MERGE_WEIGHT][i] / total;
         out[i] = weights[i] / (norm_of(g, i) + op->param[SFTI_MERGE_EPS]);
@@ -177,8 +177,8 @@ static sft_code told(const sfti_merge_op *op, double *out, sft_error *err) {
     for (size_t i = 0; i < op->count; i++) total += weights[i];
     if (!(op->param[SFTI_MERGE_NORMALIZE] > 0) || (task && size_of(total) < 1e-8)) total = 1;
     if (!(size_of(total) > 0))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected weights whose sum is not 0, found such: "
-                         "normalize=false takes them as they are");
+        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected weights whose sum is not 0, found a "
+                         "sum of 0: normalize=false takes them as they are");
     for (size_t i = 0; i < op->count; i++)
         out[i] = weights[i] / total * (task ? op->param[SFTI_MERGE_LAMBDA] : 1);
     return SFT_OK;

@@ -357,7 +357,7 @@ static sft_code check_extra(const row_finder *f, sft_error *err) {
             if (plan->ignore_missing) continue;
             *f->blame = m;
             return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, tensor->offset, tensor->name,
-                                    "expected only tensors that the %s has, found it",
+                                    "expected a tensor of this name in the %s, found none",
                                     plan->base == plan->reference ? "base" : "first model");
         }
     return SFT_OK;

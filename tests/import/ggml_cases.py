@@ -59,7 +59,7 @@ def faults(ctx):
          {"blk.0": W, "left": ["names and layouts are those of GGUF, which transformers does not "
                                "load"]}),
         ("bytes behind", one(tensor_of()), "-",
-         {"w": W, "left": ["bytes behind the last tensor"]}),
+         {"w": W, "left": ["bytes after the last tensor"]}),
         ("a part that is not named so", said(pair(b"split.count", 2, b"\2\0")), "-",
          ("foreign_kind", "a path that ends in -00001-of-00002.gguf")),
         ("the second part", said(pair(b"split.count", 2, b"\2\0"), pair(b"split.no", 2, b"\1\0")),

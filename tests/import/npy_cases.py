@@ -234,7 +234,7 @@ def sizes(ctx):
         file.write(npy(HEADER, bytes(24) + b"more"))
     found, said = files.convert_and_say(ctx, path)
     files.same(found, {"s": np.zeros((2, 3), "f4")})
-    assert "bytes behind the array" in said, said
+    assert "bytes after the array" in said, said
 
 
 def cut(ctx):

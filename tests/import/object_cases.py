@@ -440,7 +440,7 @@ def arrays(ctx):
          {"v": W, "i": ("I64", [], struct.pack("<q", -2)), "b": ("BOOL", [], b"\1"),
           "f": ("F64", [], struct.pack("<d", 0.5))}),
         ("bytes behind", of_plain(mapping(w=make("f4", (4,), DATA)), b"tail"), "-",
-         {"w": W, "left": ["bytes behind the pickle"]}),
+         {"w": W, "left": ["bytes after the pickle"]}),
         ("a tensor of PyTorch", both(tensor()), "-", ("foreign_object", "_rebuild_tensor_v2")),
         ("no arrays", of_plain(mapping(a=b"K\1")), "-",
          ("foreign_kind", "a pickle of arrays or tensors, found one without")),

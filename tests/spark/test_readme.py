@@ -36,6 +36,6 @@ def test_from_spark(spark_home, root_of_docs, tmp_path):
     assert done.stdout.split("\n")[:3] == ["10000", "(1000, 64)", "executors: 2"], done.stderr
     done = subprocess.run(command.strip(), shell=True, cwd=tmp_path, env=environment,
                           capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and "whole: 10000 samples" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "intact: 10000 samples" in done.stdout, done.stdout + done.stderr
     told = holding.whole(str(tmp_path / "embeddings"))
     assert told["total_samples"] == 10_000 and len(told["shards"]) >= 10

@@ -95,7 +95,7 @@ class File(Mapping[str, Tensor]):
               dtype: Any = None) -> dict[str, _Array]:
         """Name -> numpy array: all in file order, or those in names, in that order; names may be
         patterns ("*", "?", "[a-z]", "[!a-z]"). Arrays share the memory of a mapped file, private
-        to this process; otherwise the data are read, in one pass. dtype: of numpy or torch, or a
+        to this process; otherwise the data is read, in one pass. dtype: of numpy or torch, or a
         name, to which tensors of its kind are converted, floats to a float, integers to an
         integer. TensorNotFoundError for a name or pattern that nothing matches; SafetensorError
         or OSError if reading fails; TypeError for a dtype that needs ml_dtypes."""
@@ -410,7 +410,7 @@ def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[
          link: _Link = "replace", dry_run: bool = False, progress: _Progress = None,
          put: Iterable[_Spec] = (), in_place_unsafe: bool = False) -> EditResult:
     """put: elements for tensors of the file, of the same dtype and shape. {"method"} alone for an
-    index, whose own metadata are changed."""
+    index, whose own metadata is changed."""
 def recover(path: _Path, *, force: bool = False, sync: bool = True) -> Literal["clean", "old", "new"]: ...
 
 # ── Datasets ──

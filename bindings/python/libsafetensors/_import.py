@@ -211,7 +211,7 @@ def open_import(path: Path, **options: Unpack[ImportOptions]) -> Import:
     root: the branch whose tensors are taken ("model", "optimizer.state"; report["branches"] lists
     them); None is the whole, or else the model's. all: every branch, under its whole path. skip:
     leave out what has no counterpart, rather than fail. shared: of names that share one tensor keep
-    the first ("alias"; the metadata tell the others), copy the bytes, or refuse. quantised, sparse:
+    the first ("alias"; the metadata gives the others), copy the bytes, or refuse. quantised, sparse:
     tensors of PyTorch that are stored so: "refuse", their "parts", or their "values" ("dense").
     dequantised: dtype of GGUF's blocks, F16 (the default), BF16 or F32. as_: patterns of names and
     dtypes, for elements whose dtype the file does not tell. strip_prefix: taken off names;

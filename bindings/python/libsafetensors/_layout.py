@@ -55,7 +55,7 @@ def layout(source: Model | Iterable[Model], output: Path, *,
     """Writes a model in another layout, to: "diffusers", a folder for each component, with config.json
     and model_index.json as far as they are certain; "single", one file; "comfy", a file for each
     component in the folders of ComfyUI. source: a file, an index, the folder of a pipeline, a File or
-    other tensors by name, or several of these that are one model. Values are the same; metadata are kept, without digests.
+    other tensors by name, or several of these that are one model. Values are the same; metadata is kept, without digests.
 
     architecture: the model's id, where tensors do not tell it. ignore_unmatched: leave out tensors
     whose place is not known. max_bytes: of a shard of diffusers' folders; 0 is 10 GB. dry_run: tell

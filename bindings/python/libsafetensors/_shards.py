@@ -125,7 +125,7 @@ def _combined(models: Sequence[_Opened], kept: int = -1
 
 
 def _aliases(model: _Opened) -> dict[str, str]:
-    """Other names of tensors, as the metadata record them (import, save_model): the tensor of each."""
+    """Other names of tensors, as the metadata records them (import, save_model): the tensor of each."""
     return {key: value for metadata in model.metadata() for key, value in metadata.items()
             if "." in key and "." in value and key not in model.tensors and value in model.tensors}
 
@@ -258,7 +258,7 @@ def merge(sources: Model | Iterable[Model], output: Path, *, dry_run: bool = Fal
     method; merge_models computes one model from several.
 
     sources: a path, URL, index or folder (all models in it), a File, a mapping of tensors, or
-    several of these. Metadata are combined; of a key in several files the first value is kept, and
+    several of these. Metadata is combined; of a key in several files the first value is kept, and
     digests of the old data are not. dry_run: tell what would be written. overwrite: replace the
     output, atomically. keep_mtime: it gets the time of the youngest source. in_place_unsafe: as of
     save_file. sync=False does not wait for the disk.
@@ -332,7 +332,7 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
            sync: bool = True, progress: Progress = None) -> Written:
     """Writes some of the tensors of a model, as "safetensors select": those whose name matches one
     of keep (all without it) and none of drop, patterns of *, ?, [a-z] and [!a-z]. Bytes and
-    metadata are kept, except for digests of the old data; other names of a tensor that the metadata
+    metadata is kept, except for digests of the old data; other names of a tensor that the metadata
     tell are chosen like tensors, and need it. part: only one component (unet, vae,
     text_encoder, ...); prune: nothing that only training needs; architecture: what model it is, where
     tensors do not tell; these, and in_place of a model in several files, are done by the command of
@@ -375,7 +375,7 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
         aliases, left = _aliases(model), set(names)
         gone = [one for one in aliases if not stays(one) or aliases[one] not in left]
         if not names:
-            raise coded(_core.TensorNotFoundError, "%sexpected tensors to be left of %d, found none%s"
+            raise coded(_core.TensorNotFoundError, "%sexpected at least one tensor to remain, found none of %d%s"
                         % (model.path + ": " if model.path else "", len(model.tensors),
                            near(keeps[0], model.tensors) if keeps else ""),
                         "tensor_not_found", path=model.path)
@@ -416,7 +416,7 @@ def rename(path: Model, names: Mapping[str, str] | Callable[[str], str] | None =
            force: bool = False, link: Link = "replace", dry_run: bool = False,
            in_place_unsafe: bool = False, progress: Progress = None) -> Renamed:
     """Renames tensors, in place unless output is given, as "safetensors rename". Only the header
-    changes; all renames are applied together, or none. Metadata that name tensors follow, or are a
+    changes; all renames are applied together, or none. Metadata that names tensors follows, or is a
     ValueError; other names of a tensor (aliases) are renamed like tensors. path: with an output also a
     File or other tensors by name.
 

@@ -220,7 +220,7 @@ def convert(path: Model, output: Path, dtype: Any, *, names: str | Iterable[str]
     memory. overwrite: replace an existing output, which may be the input, atomically. dry_run:
     tell what would be done (no values are lost then). keep_mtime: files get the times of those that
     their tensors come from. in_place_unsafe: as of save_file. sync=False does not wait for the
-    disk. Metadata are kept, except for digests of the old data (sshs_model_hash,
+    disk. Metadata is kept, except for digests of the old data (sshs_model_hash,
     sshs_legacy_hash, modelspec.hash_*).
 
     Returns the number of tensors by action ("kept": scalars that keep their dtype), the bytes
@@ -270,7 +270,7 @@ def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
     patterns of *, ? and [a-z]; one that the file has is itself. safe always rewrites; output writes a new
     file instead; force changes a file with several hard links; dry_run changes nothing;
     in_place_unsafe: as of save_file. For an
-    index.json, or a folder with one, the metadata are the index's own. If a key that begins with
+    index.json, or a folder with one, the metadata is the index's own. If a key that begins with
     ss_ changes, sshs_legacy_hash is removed, unless it is set, too.
 
     Returns {"method", "header_before", "header_after", "spare", "file_after"} (sizes in bytes);
@@ -381,7 +381,7 @@ def put(path: Path, tensors: Mapping[str, Any], *, safe: bool = False, sync: boo
     Arrays may have any strides; tensors of a device are copied to the CPU first, all at once. If
     each replaces one of its dtype and shape, their bytes alone are written: in place, protected
     by a journal, or, with safe or if they are many (64 MiB), to a copy. Otherwise the file is
-    rewritten, header included. Digests of the old data that the metadata record are removed
+    rewritten, header included. Digests of the old data that the metadata records are removed
     (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*). The file is changed as a whole or not
     at all. A File that is open keeps the old data if the file was rewritten. Do not change one
     file from two threads or processes at once: the last rewrite wins. force changes a file with

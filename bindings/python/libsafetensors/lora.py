@@ -1,4 +1,4 @@
-"""Adapters (LoRA and its kin): what they hold, models with adapters merged into them, adapters of
+"""Adapters (LoRA and the like): what they hold, models with adapters merged into them, adapters of
 other ranks and under other names, as "safetensors lora" does it. docs/adapters.md has the formulas,
 docs/disagreements.md where programs differ.
 

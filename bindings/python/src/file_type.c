@@ -520,7 +520,7 @@ static PyMethodDef file_methods[] = {
       "numpy($self, /, names=None, progress=None, *, dtype=None)\n--\n\n"
       "Dict of name -> numpy array, for all tensors or those in names, which may be patterns\n"
       "('*', '?', '[a-z]', '[!a-z]'). Arrays share the memory of a mapped file, private to this\n"
-      "process; otherwise the data are read, once per call.\n"
+      "process; otherwise the data is read, once per call.\n"
       "dtype: of numpy or torch, or a name ('BF16', 'bfloat16'), to which tensors of its kind\n"
       "are converted: floats to a float, integers to an integer.\n"
       "progress: called with bytes done and total about ten times a second, or None.\n"

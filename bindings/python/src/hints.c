@@ -47,7 +47,7 @@ static const hint_row hint_table[] = {
                           "write a copy with output=PATH" },
     { SFT_HINT_HARD_LINKS, "force=True changes it all the same" },
     { SFT_HINT_OBJECT_STORE, "if this is a mounted object store, write to a local disk and copy "
-                             "the file, or let it be written over with in_place_unsafe=True" },
+                             "the file, or overwrite it with in_place_unsafe=True" },
     { SFT_HINT_RECOVER, "libsafetensors.recover(path) recovers it" },
     { SFT_HINT_RECOVER_COPY,
       "the command \"safetensors meta recover --force FILE\" recovers a copy" },

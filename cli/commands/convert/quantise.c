@@ -189,7 +189,8 @@ static void print_quantised(const quantise_run *q) {
     sft_span config = sfti_quantising_config(q->plan);
     char before[CLI_NUMBER_SIZE], after[CLI_NUMBER_SIZE];
     const char *why;
-    cli_printf(out, "%zu matri%s quantised to ", q->count, q->count == 1 ? "x" : "ces");
+    cli_printf(out, "%zu matri%s %squantised to ", q->count, q->count == 1 ? "x" : "ces",
+               q->run->c->set.dry_run ? "would be " : "");
     cli_fill(out, "% for %, a scale for each %", sfti_quant_target_format(q->target),
              sfti_quant_target_layout(q->target), sfti_quant_target_scale(q->target));
     cli_printf(out, ": %s instead of %s%s, error %.3g %%\n",

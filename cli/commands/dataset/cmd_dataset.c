@@ -84,7 +84,6 @@ static sft_code parse_age(const char *text, const char *option, uint64_t *out, s
 static sft_code verb_gc(dataset_run *run) {
     sft_gc_options how = SFT_GC_OPTIONS_INIT;
     cli_settings *set = &run->c->set;
-    if (set->dry_run) set->remove = 0; /* reports, as its summary does, what would be removed */
     sft_code code = parse_version(set->keep_last, "keep", &how.keep, &run->err);
     if (!code && set->grace) code = parse_age(set->grace, "grace", &how.grace_s, &run->err);
     if (!code && set->older) {
@@ -93,7 +92,7 @@ static sft_code verb_gc(dataset_run *run) {
             code = cli_usage_error(&run->err, "expected an age above 0 for --older, found \"%s\"; "
                                    "--keep 1 keeps the version in force only", set->older);
     }
-    how.remove = set->remove != 0;
+    how.remove = set->remove && !set->dry_run;
     if (code) return code;
     return sft_dataset_gc_tree(&run->storage, &how, run->path, run->tree, &run->err);
 }

@@ -144,7 +144,7 @@ void dataset_print_verify(cli *c, const char *path, const sft_node *result) {
     verify_lines(out, path, result, "findings", number_of(result, "finding_count"));
     verify_lines(out, path, result, "orphans", number_of(result, "orphan_count"));
     if (!sft_node_true(result, "ok")) return;
-    cli_path_bold(out, path, ": whole: ");
+    cli_path_bold(out, path, ": intact: ");
     count_of(out, number_of(result, "samples"), "sample");
     cli_text(out, " in ");
     count_of(out, number_of(result, "shards"), "shard");
@@ -206,7 +206,9 @@ void dataset_print_gc(cli *c, const char *path, const sft_node *result) {
         cli_text(out, "\n");
         old += !young;
     }
-    cli_path_bold(out, path, !old ? ": nothing to remove\n" : c->set.remove ? ": removed " : ": ");
+    const bool dry = c->set.dry_run != 0;
+    const char *did = !c->set.remove ? ": " : dry ? ": would remove " : ": removed ";
+    cli_path_bold(out, path, old ? did : ": nothing to remove\n");
     if (!old) return;
     size_of(out, number_of(result, "bytes"));
     cli_text(out, c->set.remove ? "\n" : " of garbage; --delete removes it\n");

@@ -582,7 +582,7 @@ const cli_command cli_dup_command = {
       cli_unread_options, cli_hash_run_options, cli_input_options, cli_json_options,
       cli_table_options, cli_reading_options, cli_remote_options, cli_network_options,
       cli_common_options },
-    { "there are no duplicates; with --remove, --link or --reflink: all was done, or told",
+    { "there are no duplicates; with --remove, --link or --reflink: all was done, or reported",
       "there are duplicates",
       CLI_UNREAD_STATUS ", or a usage error" },
     1, SIZE_MAX, run_dup, CLI_URLS_ALL,

@@ -355,7 +355,7 @@ static void run_hash(cli *c, char **operands, size_t count) {
     }
     const cli_settings *set = &c->set;
     const char *found = NULL;
-    if (!set->sums && count == 0) found = "expected PATH..., found 0 operands";
+    if (!set->sums && count == 0) found = "expected PATH..., found none";
     if (!set->sums && (set->quiet || set->status_only))
         found = "expected -c FILE with --quiet and --status, found none";
     if (set->sums && count > 0)

@@ -207,7 +207,7 @@ static void run_info(cli *c, char **operands, size_t count) {
         return;
     }
     if (count == 0) { /* --hash, which is told first, may have taken the only PATH */
-        cli_usage_error(&err, "expected PATH..., found 0 operands");
+        cli_usage_error(&err, "expected PATH..., found none");
         cli_refuse_usage(c, &err);
         return;
     }

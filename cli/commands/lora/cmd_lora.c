@@ -128,7 +128,7 @@ const cli_command cli_lora_command = {
     "names are looked up in the layout of its model, which --architecture or --model tells where "
     "the adapter does not. Where the other layout divides a layer, up is cut by rows and down "
     "repeated; where it fuses several, they are stacked, which the way back undoes, bit for bit. "
-    "Different alphas of layers that are fused go into the matrices, which is told. --to peft "
+    "Different alphas of layers that are fused go into the matrices, which is reported. --to peft "
     "writes adapter_config.json beside OUT, whose name begins with adapter_model; --to diffusers "
     "has it in the header.",
     CLI_EXAMPLES(
@@ -187,7 +187,7 @@ const cli_command cli_lora_command = {
           "extract: leave out layers of which no element differs by more than X"),
         CLI_TAKES(0, "clamp-quantile", "X", clamp_quantile,
           "extract: clamp both factors at this quantile of their values, as sd-scripts does by "
-          "default (0.99); it costs error, which is told"),
+          "default (0.99); it costs error, which is reported"),
         CLI_ON(0, "norms", norms,
           "extract: write the differences of norms and biases, too (.diff, .diff_b)"),
         { 0, "to", "kohya|peft|comfy|diffusers", CLI_CHOICE, 1, offsetof(cli_settings, to),
@@ -206,7 +206,7 @@ const cli_command cli_lora_command = {
           "processor")),
       cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
-    { "OUT was written; info: all were told",
+    { "OUT was written; info: all were reported",
       "an adapter does not fit the model, has modules that it has no tensors for, or is of a "
       "method that cannot be merged; nothing was written",
       "an input could not be read, OUT could not be written, or a usage error" },

@@ -99,7 +99,7 @@ static sft_code open_config(lora_conversion *run, const cli_output *out, sft_sin
     options.no_sync = run->c->set.no_sync != 0;
     options.no_clobber = !run->c->set.force;
     if (options.no_clobber && !sfti_os_info_path(config, false, &there))
-        return sfti_fail(err, SFT_EXISTS, "expected no such file beside OUT, found one");
+        return sfti_fail(err, SFT_EXISTS, "already exists");
     if (run->c->set.dry_run) return SFT_OK;
     sft_code code = sft_sink_path(config, &options, sink, err);
     if (code) return code;
@@ -171,11 +171,12 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
                                  .more = put_converted, .ctx = run });
     const sft_adapter_conversion_facts *told = sft_adapter_conversion_told(run->conversion);
     if (!cli_is_json(c) && told->split + told->joined > 0)
-        cli_printf(&c->out, "  %zu fused module%s divided, %zu made\n", told->split,
-                   told->split == 1 ? "" : "s", told->joined);
+        cli_printf(&c->out, "  %zu fused module%s %sdivided, %zu made\n", told->split,
+                   told->split == 1 ? "" : "s", c->set.dry_run ? "would be " : "", told->joined);
     if (!cli_is_json(c) && told->folded > 0)
-        cli_printf(&c->out, "  alphas of %zu modules are in their matrices now: the way back is "
-                   "not exact\n", told->folded);
+        cli_printf(&c->out, "  alphas of %zu module%s %s: the way back is not exact\n",
+                   told->folded, told->folded == 1 ? "" : "s",
+                   c->set.dry_run ? "would go into the matrices" : "are in the matrices now");
     return SFT_OK;
 }
 

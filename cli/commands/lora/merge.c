@@ -149,7 +149,8 @@ static void say_merged(merge_run *run) {
                  adapter->lora.count == 1 ? "" : "s");
     }
     size_t changed = sft_adapter_merge_changed(run->merge);
-    cli_printf(&c->out, "%zu tensor%s changed\n", changed, changed == 1 ? "" : "s");
+    cli_printf(&c->out, "%zu tensor%s %s\n", changed, changed == 1 ? "" : "s",
+               c->set.dry_run ? "would change" : "changed");
 }
 
 /* Without scales 8 bits have no room for small changes. */

@@ -25,7 +25,7 @@ sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_
     if (!code) code = sfti_lora_open(out->set, cli_read_text(&out->config), &out->lora, err);
     if (!code && out->lora.count == 0)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
-                         "expected an adapter (LoRA and its kin), found none of its tensors");
+                         "expected an adapter (LoRA and the like), found none of its tensors");
     return code;
 }
 

@@ -197,9 +197,9 @@ static void say_merged(const merge_run *run) {
     size_t computed = sfti_merged_computed(run->merged);
     cli_losses losses = losses_of(run);
     if (!cli_is_json(c))
-        cli_printf(&c->out, "%s of %zu models: %zu tensor%s merged, %zu copied\n",
+        cli_printf(&c->out, "%s of %zu models: %zu tensor%s %smerged, %zu copied\n",
                    run->recipe.method->name, run->recipe.count, computed, computed == 1 ? "" : "s",
-                   sfti_merged_count(run->merged) - computed);
+                   c->set.dry_run ? "would be " : "", sfti_merged_count(run->merged) - computed);
     cli_warn_lost(c, c->set.output, "the result's dtype", &losses);
 }
 

@@ -98,7 +98,7 @@ static void run_merge(cli *c, char **operands, size_t count) {
 
 const cli_command cli_merge_command = {
     "merge", "IN... -o OUT | --method METHOD MODEL[:WEIGHT]... -o OUT",
-    "merge shards or files into one file, or models",
+    "join shards or files into one file, or merge models",
     "Without --method, --recipe and --replay writes all tensors of all inputs to one file, byte "
     "for byte, in the order of the official writer. IN is a file, an index (all its shards) or a "
     "folder (all models in it). Two tensors of the same name are an error. The metadata of all "

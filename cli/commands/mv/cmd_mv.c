@@ -280,7 +280,7 @@ static void tell(mv_run *run, const mv_unit *unit) {
         return;
     }
     if (moves->count == 0) {
-        if (c->set.verbose) cli_path(&c->out, unit->unit.path, ": is there already\n");
+        if (c->set.verbose) cli_path(&c->out, unit->unit.path, ": already there\n");
         return;
     }
     cli_path(&c->out, unit->unit.path, ": %s%s to ", c->set.dry_run ? "would be " : "",

@@ -382,7 +382,7 @@ static sft_code find_place(taken *all, mv_unit *unit, size_t *refused, const cha
     }
     if (fits) return SFT_OK;
     if (all->error == ENOMEM) return sfti_fail_memory(err, 1);
-    if (all->error) (void)sfti_io_fail(err, SFT_IO_PUBLISH, all->error, "look for it");
+    if (all->error) (void)sfti_io_fail(err, SFT_IO_PUBLISH, all->error, "check whether it exists");
     else (void)sfti_fail(err, SFT_EXISTS, "%s: %s is to go there", why, unit->unit.path);
     bool may_number = !all->error && !plan->c->set.number && why != too_long && why != inside;
     cli_hint(err, may_number ? CLI_HINT_NUMBERED : SFT_HINT_NONE);

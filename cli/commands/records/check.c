@@ -30,7 +30,7 @@ static void tell(check_run *run, sft_span at, const char *what, sft_span detail,
         return;
     }
     static const struct { const char *what, *says; } words[] = {
-        { "never", "never holds: % cannot be" },
+        { "never", "this row never holds: % is impossible" },
         { "same", "holds exactly where a row of % does: %" },
         { "within", "where it holds a row of % holds, too: %" },
         { "around", "holds wherever a row of % does: %" },

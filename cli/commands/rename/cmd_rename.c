@@ -29,7 +29,7 @@ typedef struct rename_maps {
     size_t count;
 } rename_maps;
 
-/* One --regex: s/PATTERN/REPLACEMENT/ with g or without. */
+/* One --regex: s/RE/TO/ with g or without. */
 typedef struct rule {
     cli_regex *regex;
     bool everywhere;
@@ -162,7 +162,7 @@ static sft_code parse_rule(rename_run *r, const char *text, rule *out, sft_error
     const char *middle = mark ? rule_part(text + 2, mark) : NULL;
     const char *end = middle ? rule_part(middle + 1, mark) : NULL;
     if (!end || (end[1] && strcmp(end + 1, "g") != 0))
-        return cli_usage_hint(err, CLI_HINT_HELP_RENAME, "expected --regex s/PATTERN/REPLACEMENT/, "
+        return cli_usage_hint(err, CLI_HINT_HELP_RENAME, "expected --regex s/RE/TO/, "
                               "with g at its end or without, found \"%s\"", text);
     char *pattern = sfti_arena_copy(&r->arena, text + 2, (size_t)(middle - text - 2));
     char *to = sfti_arena_copy(&r->arena, middle + 1, (size_t)(end - middle - 1));
@@ -443,8 +443,8 @@ const cli_command cli_rename_command = {
     "atomically. A tensor named by --map or --map-file gets that name; others that --match and "
     "--exclude leave go through --strip-prefix, each --regex and --add-prefix, in this order. All "
     "renames are applied together. If two tensors would get the same name, nothing is changed. "
-    "Metadata that name tensors follow: other names of a tensor (aliases, which are renamed like "
-    "tensors), lora_adapter_metadata and declarations of quantised layers; if they cannot, because "
+    "Metadata that names tensors follows: other names of a tensor (aliases, which are renamed like "
+    "tensors), lora_adapter_metadata and declarations of quantised layers; if it cannot, because "
     "more than the beginning of names changes, nothing is changed. "
     "sshs_legacy_hash, a digest that covers the names, is dropped from the metadata.\n"
     "The names that another program expects are known to \"convert --layout\" (models) and \"lora "

@@ -130,7 +130,7 @@ static void run_repair(cli *c, char **operands, size_t count) {
         if (sft_sweep(c->set.clean, c->set.dry_run != 0, print_leftover, c, NULL, &err))
             fail_repair(c, c->set.clean, &err);
     } else if (count == 0) {
-        cli_usage_error(&err, "expected IN -o OUT, or --clean DIR, found 0 operands");
+        cli_usage_error(&err, "expected IN -o OUT, or --clean DIR, found none");
         cli_fail_usage(c, &err);
     } else {
         cli_write_each(c, operands, count, repair_model, NULL);

@@ -1,4 +1,4 @@
-/* repair: what was found, for people and as JSON; a model in several files.
+/* repair: what was found as JSON; a model in several files.
  * Tests: tests/cli/repair. */
 #include "commands/repair/repair.h"
 
@@ -17,33 +17,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-
-/* The first few of many fixes of one kind are shown. */
-#define REPAIR_SHOWN 5
-
-size_t cli_print_fixes(cli *c, const char *path, const sft_repair *repair) {
-    size_t count = sft_repair_fix_count(repair);
-    for (size_t i = 0; i < count;) {
-        const char *name = sft_repair_fix_at(repair, i)->name;
-        size_t end = i;
-        while (end < count && strcmp(sft_repair_fix_at(repair, end)->name, name) == 0) end++;
-        size_t shown = c->set.verbose || end - i <= REPAIR_SHOWN ? end : i + REPAIR_SHOWN - 1;
-        for (size_t j = i; j < shown; j++) {
-            const sft_fix *fix = sft_repair_fix_at(repair, j);
-            sft_error found = fix->found;
-            found.hint = SFT_HINT_NONE;
-            cli_path(&c->out, path, ": %s: ", fix->name);
-            cli_error_text(&c->out, &found);
-            cli_text(&c->out, ": ");
-            cli_text(&c->out, fix->done);
-            cli_text(&c->out, "\n");
-        }
-        if (shown < end)
-            cli_path(&c->out, path, ": %s: %zu more, -v shows them\n", name, end - shown);
-        i = end;
-    }
-    return count;
-}
 
 static void put_fix(sfti_json_writer *w, const char *path, const char *fix, const sft_error *found,
                  const char *done) {
@@ -361,7 +334,7 @@ static sft_code check_index(repair_model *m, sft_error *err) {
 }
 
 static void tell_index(repair_model *m, const char *fix, size_t count, sft_span first,
-                       const char *what, const char *done) {
+                       const char *what, const char *done, const char *would) {
     cli_out *out = &m->c->out;
     sft_error found = SFT_ERROR_INIT;
     if (count == 0) return;
@@ -375,7 +348,7 @@ static void tell_index(repair_model *m, const char *fix, size_t count, sft_span 
     cli_path(out, m->index ? m->index : m->folder,
              ": %s: %zu tensor%s%s (the first is ", fix, count, count == 1 ? "" : "s", what);
     cli_quoted(out, first);
-    cli_printf(out, "): %s\n", done);
+    cli_printf(out, "): %s\n", m->c->set.dry_run ? would : done);
 }
 
 static void tell_index_fixes(repair_model *m) {
@@ -384,13 +357,15 @@ static void tell_index_fixes(repair_model *m) {
     if (!m->index) {
         sft_span first = t->count > 0 ? t->rows[t->order[0]].name : sft_span_cstr("");
         tell_index(m, "no_index", t->count, first, " in shards without an index",
-                   "an index is written");
+                   "an index is written", "an index would be written");
         return;
     }
     tell_index(m, "misplaced", found->misplaced, found->first_misplaced,
-               " in another shard than the index says", "put right in the index");
+               " in another shard than the index says", "put right in the index",
+               "would be put right in the index");
     tell_index(m, "not_in_index", found->unnamed, found->first_unnamed,
-               " that the index does not name", "added to the index");
+               " that the index does not name", "added to the index",
+               "would be added to the index");
     if (!found->total) return;
     const sft_span value = found->total_found;
     m->fixes++;
@@ -403,7 +378,8 @@ static void tell_index_fixes(repair_model *m) {
     }
     cli_path(&m->c->out, m->index, ": total_size: expected %" PRIu64 ", found ", m->bytes);
     cli_escaped_cut(&m->c->out, value, 40);
-    cli_text(&m->c->out, "; put right in the index\n");
+    cli_text(&m->c->out, m->c->set.dry_run ? "; would be put right in the index\n"
+                                           : "; put right in the index\n");
 }
 
 /* ── Writing ── */

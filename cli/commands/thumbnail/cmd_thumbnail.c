@@ -130,7 +130,8 @@ static void tell(const thumb_run *run, const cli_model *model, const thumb_image
     cli_path(&c->out, run->output, ": written, %" PRIu32 " x %" PRIu32 ", ", image->width,
              image->height);
     if (source.data) cli_fill(&c->out, "of %\n", source);
-    else if (why) cli_fill(&c->out, "a card: of its picture, %\n", sft_span_cstr(why));
+    else if (why)
+        cli_fill(&c->out, "a card; its picture was not used: %\n", sft_span_cstr(why));
     else cli_text(&c->out, "a card: it has no picture\n");
 }
 

@@ -238,10 +238,10 @@ static sft_code publish_over(path_sink *s, sft_error *err) {
     if (!error) return SFT_OK;
     if (error == ENOMEM && !gone) return sfti_fail_memory(err, OVER_BLOCK);
     if (error == EEXIST && !gone) return publish_failed(error, err);
-    if (!gone) return sfti_io_fail(err, SFT_IO_PUBLISH, error, "write over the file");
+    if (!gone) return sfti_io_fail(err, SFT_IO_PUBLISH, error, "overwrite the file");
     s->named = false; /* it stays */
     sfti_fail(err, SFT_IO_PUBLISH,
-              "cannot write over the file: %s; what it should be is whole in %s beside it",
+              "cannot overwrite the file: %s; the complete new contents are in %s beside it",
               sfti_os_error_text(error, text, sizeof text), s->temp + sfti_folder_len(s->temp));
     if (err) err->os_errno = error;
     return SFT_IO_PUBLISH;

@@ -159,8 +159,8 @@ static void say_unknown(const sfti_evidence *e, sft_error *error) {
         sfti_error_text(error, "expected a header length, found an empty file");
         error->hint = SFT_HINT_DOWNLOAD_AGAIN;
     } else if (zeros == e->head_len && zeros >= SFTI_PREFIX) {
-        sfti_error_text(error, "expected a header length, found %zu zero bytes: room was made "
-                        "for this file but nothing was written", e->head_len);
+        sfti_error_text(error, "expected a header length, found %zu zero bytes: space was "
+                        "allocated for this file but nothing was written", e->head_len);
         error->hint = SFT_HINT_DOWNLOAD_AGAIN;
     } else if (text >= SFTI_PREFIX) {
         sfti_error_text(error, "expected a header length, found text: %.*s%s", (int)text,

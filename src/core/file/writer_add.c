@@ -145,7 +145,7 @@ static sft_code check_added(const sfti_added *a, const sft_spec *spec, uint64_t 
     sft_plan_free(plan);
     if (sfti_names_find(&a->names, spec->name) == SFTI_NO_NAME) return SFT_OK;
     return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, spec->name,
-                            "expected each tensor's name once, found it again");
+                            "expected each tensor's name once, found it twice");
 }
 
 static sft_code place_added(const sfti_added *a, sft_tensor *tensor, uint64_t bytes,

@@ -276,7 +276,7 @@ static sft_code npy_add(sfti_import *im, const npy_place *p, sft_span name) {
     if (code || sft_shape_size(item.dtype, item.shape, item.rank, NULL, &bytes, NULL)) return code;
     if (bytes >= item.stored) return SFT_OK;
     return sfti_import_leave(im, SFT_IMPORT_LEFT_RECORD, name, 1, item.stored - bytes,
-                             "bytes behind the array"); /* which numpy does not read */
+                             "bytes after the array"); /* which numpy does not read */
 }
 
 /* ── The formats ── */

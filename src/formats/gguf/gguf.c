@@ -190,7 +190,7 @@ static sft_code add_rows(gguf_file *f) {
     }
     if (f->count == 0 || f->source->size <= end) return SFT_OK;
     return sfti_import_leave(f->im, SFT_IMPORT_LEFT_RECORD, (sft_span){ NULL, 0 }, 1,
-                             f->source->size - end, "bytes behind the last tensor");
+                             f->source->size - end, "bytes after the last tensor");
 }
 
 static sft_code read_file(gguf_model *model, const sft_source *source, bool first,

@@ -48,7 +48,7 @@ sft_code sfti_read_pickle(sfti_import *im) {
     }
     if (pickle.end != source->size)
         code = sfti_import_leave(im, SFT_IMPORT_LEFT_RECORD, (sft_span){ "", 0 }, 1,
-                                 source->size - pickle.end, "bytes behind the pickle");
+                                 source->size - pickle.end, "bytes after the pickle");
     if (!code) code = sfti_rebuild_all(&rebuild, &pickle);
     if (!code) code = sfti_paddle_join(im, pickle.root);
     if (!code) code = sfti_roots_import(im, pickle.root, &rebuild.states);

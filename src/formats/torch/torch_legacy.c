@@ -112,7 +112,7 @@ static sft_code place_all(sfti_storages *storages, const sfti_value *keys, uint6
     uint64_t rest = im->input->size - at;
     return rest == 0 ? SFT_OK
                      : sfti_import_leave(im, SFT_IMPORT_LEFT_RECORD, (sft_span){ "", 0 }, 1, rest,
-                                         "bytes behind the last storage");
+                                         "bytes after the last storage");
 }
 
 static sft_code next_pickle(sfti_import *im, sfti_arena *values, uint64_t *at,

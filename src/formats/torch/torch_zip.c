@@ -153,7 +153,7 @@ static sft_code read_pickle_entry(sfti_import *im, const sfti_zip_entry *entry,
     code = sfti_pickle_read(&input, values, out, im->err);
     if (code || out->end == input.end) return code;
     return sfti_import_leave(im, SFT_IMPORT_LEFT_NOTE, (sft_span){ "", 0 }, 1,
-                             input.end - out->end, "bytes behind the end of data.pkl's pickle");
+                             input.end - out->end, "bytes after the end of data.pkl's pickle");
 }
 
 sft_code sfti_read_torch_zip(sfti_import *im, const sfti_zip *zip) {

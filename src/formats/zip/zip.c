@@ -222,7 +222,7 @@ static sft_code zip_read_rows(zip_reader *z, sfti_zip *zip) {
     if (offset != z->dir.size)
         return sfti_fail_byte(err, SFT_FOREIGN_AMBIGUOUS, z->dir.at + offset,
                               "expected %llu entries in the zip archive's directory, found more "
-                              "bytes behind them", (unsigned long long)z->dir.count);
+                              "bytes after them", (unsigned long long)z->dir.count);
     if (z->ascending) return SFT_OK;
     /* Entries in the order of their bytes. */
     sfti_zip_entry *sorted = sfti_arena_array(&z->im->arena, z->dir.count, sizeof *sorted);
@@ -338,7 +338,7 @@ static sft_code zip_check_end(zip_reader *z, sfti_zip_entry *e, uint64_t limit, 
     bool described = sfti_get_u16(zip_row_of(e) + 8) & ZIP_DESCRIBED;
     const uint8_t *after;
     if (!sfti_add(e->begin, e->stored, &end) || end > limit)
-        return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, e->begin, e, "expected data that end before "
+        return zip_fail(z, SFT_FOREIGN_AMBIGUOUS, e->begin, e, "expected data that ends before "
                         "the next entry and the directory, found them to overlap");
     if (limit == end && !described) return SFT_OK;
     size_t room = limit - end < 28 ? (size_t)(limit - end) : 28, skip = 0;

@@ -140,7 +140,7 @@ static sft_code name_part(sfti_quantising *q, sft_span names, sft_span tensor, s
     *name = sfti_layout_name(one, stem, buffer);
     if (name->len == 0) {
         sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor,
-                         "expected a name that leaves room for those of scales, found a longer "
+                         "expected a name short enough for those of its scales, found a longer "
                          "one");
         sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
         return SFT_CAST_DTYPE;
@@ -314,8 +314,8 @@ static sft_code prove_part(const sfti_quantising *q, size_t k, const sft_convers
     if (action == SFT_CONVERT_REFUSED) return sft_conversion_refusal(read, i, NULL, err);
     if (action != (codes ? SFT_CONVERT_DEQUANTIZE : made ? SFT_CONVERT_DROP : SFT_CONVERT_OTHER)) {
         sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, part->spec.name,
-                         "expected nothing beside quantised matrices that a reader would take for "
-                         "a part of them, found it");
+                         "expected no tensor that a reader would take for a part of a quantised "
+                         "matrix, found this one");
         return SFT_CAST_DTYPE;
     }
     if (!codes) return SFT_OK;

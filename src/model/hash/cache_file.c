@@ -133,7 +133,7 @@ static void read_cache_text(sft_hash_cache *cache, sft_span text, uint64_t offse
         else if (!end || !read_cache_line(cache, line)) {
             sfti_cache_drop(cache);
             sfti_fail_byte(&cache->note, SFT_JSON_SYNTAX, offset + at, "expected a cache of "
-                           "digests, found a damaged line: it is ignored, and written anew");
+                           "digests, found a damaged line: the cache is ignored and rewritten");
             cache->note.hint = SFT_HINT_NONE;
             return;
         }

@@ -84,8 +84,8 @@ sft_code sfti_journal_write(const char *path, const sfti_journal *j, uint32_t mo
     journal_out out = { .at = 0 };
     if (!sfti_journal_path(path, name)) {
         return sfti_fail(err, SFT_IO_OPEN,
-                         "expected a path with room for the name of a journal, found %zu bytes",
-                         strlen(path));
+                         "expected a path short enough for the name of its journal, found %zu "
+                         "bytes", strlen(path));
     }
     options.no_sync = no_sync;
     options.no_clobber = true;

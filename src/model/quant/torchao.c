@@ -1,4 +1,4 @@
-/* Tensors of torchao's classes, which are stored as several: metadata have a key for each.
+/* Tensors of torchao's classes, which are stored as several: metadata has a key for each.
  * Tests: test_quant.c. */
 #include "quant/quant.h"
 
@@ -76,18 +76,18 @@ sft_code sfti_torchao_check(const sft_set *set, size_t i, sft_span object, const
             listed |= part;
             if (part == 0)
                 return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
-                                        "expected its \"%.*s\" too, as the metadata say, found "
+                                        "expected its \"%.*s\" too, as the metadata says, found "
                                         "none that belongs to %.*s", SFTI_CLIP(leaf, 100),
                                         SFTI_CLIP(quant->layout->id, 60));
         }
     }
     if (lists && listed != all)
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
-                                "expected the tensors that the metadata list "
+                                "expected the tensors that the metadata lists "
                                 "(_tensor_data_names), found others beside it");
     if (blocks) return SFT_OK;
     return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
-                            "expected a factor for each of the blocks that the metadata tell "
+                            "expected a factor for each of the blocks that the metadata gives "
                             "(block_size), found another number");
 }
 

@@ -299,7 +299,7 @@ sft_code sfti_index_load(const char *path, const sfti_set_how *options, sfti_ind
     if (code) return code;
     size_t bad = sfti_utf8_check(text.data, text.len);
     if (bad < text.len)
-        return sfti_fail_byte(err, SFT_JSON_STRING, bad, "expected UTF-8, found the byte 0x%02x",
+        return sfti_fail_byte(err, SFT_JSON_STRING, bad, "expected UTF-8, found byte 0x%02x",
                               (unsigned)(uint8_t)text.data[bad]);
     out->text = text;
     sfti_json_begin(&r.json, text.data, text.len);

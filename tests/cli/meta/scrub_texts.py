@@ -24,7 +24,7 @@ with open("texts.safetensors", "wb") as out:
     out.write(struct.pack("<Q", len(header)) + header.encode())
 lines = subprocess.run([os.environ["SFT"], "meta", "scrub", "--dry-run", "texts.safetensors"],
                        stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout.splitlines()
-why = dict(line[len("would be removed "):].split(": ", 1) for line in lines
-           if line.startswith("would be removed "))
+why = dict(line[len("would remove "):].split(": ", 1) for line in lines
+           if line.startswith("would remove "))
 for i, text in enumerate(TEXTS):
     print("%-36s%s" % (text, why.get("x%d" % i, "-")))

@@ -242,7 +242,7 @@ def play_folder(scratch):
             file.write(scenes.model({"a": ("U8", [1], b"x")}))
         done = run(["mv", "n.safetensors", "out/x.safetensors", "--number"], folder, b"", before)
         good = done.returncode == 2 \
-            and b"out/x.safetensors: cannot look for it: Permission denied" in done.stderr
+            and b"out/x.safetensors: cannot check whether it exists: Permission denied" in done.stderr
         results["passed" if good else "failed"] += 1
         if not good:
             print("closed folder, mv: exit %d: %s" % (done.returncode, done.stderr))

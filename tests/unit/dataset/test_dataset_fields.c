@@ -217,7 +217,7 @@ static void receipts(void **state) {
         { RECEIPT("\"dropped\":2"), NULL },
         { "[1]", "expected the end of the receipts" },
         { "[] []", "expected nothing but white space after the value, found an array" },
-        { "[\"\xff\"]", "expected UTF-8, found the byte 0xff" },
+        { "[\"\xff\"]", "expected UTF-8, found byte 0xff" },
     };
     sfti_ds_receipt *found = NULL;
     sfti_ds_job job;

@@ -136,9 +136,9 @@ static void finds_tensors(void **state) {
           "expected tensors of the model whose names the result has, found none in common", 1, true,
           0 },
         { { "v F32 1", "v F32 1;w F32 1" }, "linear", NONE, { 0 },
-          "w: expected only tensors that the first model has, found it", 1, false, 0 },
+          "w: expected a tensor of this name in the first model, found none", 1, false, 0 },
         { { "v F32 1", "v F32 1;w F32 1" }, "task_arithmetic", 0, { 0 },
-          "w: expected only tensors that the base has, found it", 1, false, 0 },
+          "w: expected a tensor of this name in the base, found none", 1, false, 0 },
         { { "v F32 1 #2", "v F32 1 #4;w F32 1" }, "linear", NONE, { 0 }, "=3", NONE, true, 0 },
         /* shapes */
         { { "w F32 2,1,1 #1,2", "w F32 2 #3,4" }, "linear", NONE, { 0 }, "=2,3", NONE, false, 0 },
@@ -335,9 +335,9 @@ static void takes_parameters(void **state) {
         { { "w F32 2 #0", "w F32 2 #0" }, "karcher", NONE, { 0 }, "=0,0", NONE, false, 0 },
         { { A, "w F32 2 #0" }, "karcher", NONE, { 0 }, "=0.5,1", NONE, false, 0 },
         { { A "|1", B "|-1" }, "multislerp", NONE, { 0 },
-          "expected weights whose sum is not 0 for multislerp, found such", NONE, false, 0 },
+          "expected weights whose sum is not 0 for multislerp, found a sum of 0", NONE, false, 0 },
         { { A "|1", B "|-1" }, "linear", NONE, { 0 },
-          "expected weights whose sum is not 0, found such"
+          "expected weights whose sum is not 0, found a sum of 0"
           ": normalize=false takes them as they are", NONE, false, 0 },
         { { A }, "multislerp", NONE, { 0 }, "=1,2", NONE, false, 0 },
         { { A, B }, "multislerp", 0, { 0 }, "=3,4", NONE, false, 0 },

@@ -79,7 +79,7 @@ def _fixed(name: str, column: Any, keyed: bool) -> Any:
 
 
 def _structs(name: str, data: Any, shapes: Any) -> Any:
-    """Tensor structs over lists of numbers; the data are not copied."""
+    """Tensor structs over lists of numbers; the data is not copied."""
     import numpy as np
     import pyarrow as pa
     values = data.values

@@ -295,7 +295,7 @@ static void index_grammar_refused(void **state) {
     refuses("{\"weight_map\":{\"a\":\"x\"}} x", SFT_JSON_TRAILING, 25, "nothing but white space");
     refuses("{\"x\":1e999}", SFT_JSON_NUMBER, 5, "double");
     refuses("{\"x\":\"\\ud800\"}", SFT_JSON_STRING, 6, "surrogate");
-    refuses("{\"x\":\"\xff\"}", SFT_JSON_STRING, 6, "expected UTF-8, found the byte 0xff");
+    refuses("{\"x\":\"\xff\"}", SFT_JSON_STRING, 6, "expected UTF-8, found byte 0xff");
 }
 
 static void paths_refused(void **state) {

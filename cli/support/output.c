@@ -319,9 +319,7 @@ static void say_human(cli *c, const cli_written *w) {
         return;
     }
     cli_path(&c->out, w->output, ": %s%s, %s", dry ? "would be " : "",
-             w->fresh          ? "updated"
-             : c->set.output   ? "written"
-                               : "updated (file rewritten)",
+             w->fresh ? "updated" : c->set.output ? "written" : "updated (file rewritten)",
              w->fresh && dry ? "with " : "");
     if (w->fresh) {
         size_t kept = 0;

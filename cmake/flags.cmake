@@ -16,7 +16,7 @@ if(NOT MSVC)
 endif()
 
 set(SFT_WARNINGS -Wall -Wextra)
-set(SFT_WARNINGS_LIBRARY -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes)
+set(SFT_WARNINGS_LIBRARY -Wconversion -Wformat-security -Wvla -Wstrict-prototypes -Wmissing-prototypes)
 # Callers' stacks may be small: larger buffers go to the heap. Sanitizers widen frames.
 if(NOT SFT_SANITIZE)
     list(APPEND SFT_WARNINGS_LIBRARY -Wframe-larger-than=16384)

@@ -389,7 +389,8 @@ static void say_left(cli *c, const char *path, const sft_import *import, bool wr
             continue;
         }
         if (count++ >= most_lines(c)) continue;
-        cli_path(&c->out, path, left->reason == SFT_IMPORT_LEFT_NOTE ? ": note: " : begin);
+        cli_path(&c->out, path, "%s",
+                 left->reason == SFT_IMPORT_LEFT_NOTE ? ": note: " : begin);
         if (left->path.len > 0) cli_escaped(&c->out, left->path);
         cli_text(&c->out, left->path.len > 0 ? ": " : "");
         cli_escaped(&c->out, sft_span_cstr(left->text));
@@ -399,7 +400,7 @@ static void say_left(cli *c, const char *path, const sft_import *import, bool wr
     say_more(c, count, count < most_lines(c) ? count : most_lines(c),
              writes ? "left out" : "would be left out");
     if (values == 0) return;
-    cli_path(&c->out, path, begin);
+    cli_path(&c->out, path, "%s", begin);
     cli_printf(&c->out, "%" PRIu64 " value%s other than tensors (-v lists %s)\n", values,
                values == 1 ? "" : "s", values == 1 ? "it" : "them");
 }

@@ -208,7 +208,7 @@ void dataset_print_gc(cli *c, const char *path, const sft_node *result) {
     }
     const bool dry = c->set.dry_run != 0;
     const char *did = !c->set.remove ? ": " : dry ? ": would remove " : ": removed ";
-    cli_path_bold(out, path, old ? did : ": nothing to remove\n");
+    cli_path_bold(out, path, "%s", old ? did : ": nothing to remove\n");
     if (!old) return;
     size_of(out, number_of(result, "bytes"));
     cli_text(out, c->set.remove ? "\n" : " of garbage; --delete removes it\n");

@@ -207,17 +207,18 @@ static void repo_section(cli *c, const sft_node *root) {
 
 /* ── The label ── */
 
-/* Counts the tensors that safetensors cannot hold; no other line does. */
-static void say_skipped(cli *c, const sft_import *import) {
+/* Counts what is not read for this reason; no other line does. */
+static void say_left(cli *c, const sft_import *import, sft_import_reason reason,
+                     const char *key) {
     const sft_import_left *left, *first = NULL;
     size_t count = 0;
     for (size_t i = 0; (left = sft_import_left_at(import, i)) != NULL; i++) {
-        if (left->reason != SFT_IMPORT_LEFT_SKIPPED) continue;
+        if (left->reason != reason) continue;
         if (!first) first = left;
         count++;
     }
     if (!first) return;
-    cli_label_key(c, "! left out");
+    cli_label_key(c, key);
     cli_fill(&c->out, "%: %", first->path, sft_span_cstr(first->text));
     if (count > 1) cli_printf(&c->out, ", and %zu more", count - 1);
     cli_text(&c->out, "\n");
@@ -237,12 +238,16 @@ static void kind_section(cli *c, const cli_model *model, const sft_node *root) {
             (void)cli_say_globals(&c->out, model->import, NOTES_SHOWN);
             cli_text(&c->out, "; not run\n");
         }
-        say_skipped(c, model->import);
+        say_left(c, model->import, SFT_IMPORT_LEFT_SKIPPED, "! left out");
+        say_left(c, model->import, SFT_IMPORT_LEFT_BRANCH, "left out");
     }
     sft_span shard = sft_node_text(root, "set.shard"), of = sft_node_text(root, "set.of");
     if (shard.len && of.len) {
+        bool all = model->import && sft_import_shard_count(model->import) > 1; /* parts of GGUF */
         cli_label_key(c, "shard");
-        cli_fill(&c->out, "% of %: the facts are of this file alone\n", shard, of);
+        cli_fill(&c->out, "% of %: ", shard, of);
+        cli_text(&c->out, all ? "the facts are of all parts\n"
+                              : "the facts are of this file alone\n");
     }
     fact_line(c, "version", root, "model.version_name");
     /* titles such as "SDXL" leave out what people expect of that name */

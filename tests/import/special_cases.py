@@ -126,7 +126,8 @@ def sparse(ctx):
 
     not_read = ("foreign_object", "_rebuild_sparse_tensor that is not read")
     other = ("foreign_object", "a sparse tensor in coordinates, found another layout")
-    order = ("foreign_syntax", "within its shape and in order")
+    order = ("foreign_object", "a coalesced sparse tensor, found indices that do not ascend")
+    within = ("foreign_syntax", "within its shape")
     zero, f = bytes(4), [DATA[i:i + 4] for i in range(0, 16, 4)]
     check(ctx, [
         ("refused", made("coo"), "-", ("foreign_object", "found a sparse tensor")),
@@ -151,8 +152,8 @@ def sparse(ctx):
         ("big-endian values", big, "sparse=values", other),
         ("out of order", made("coo", places=[[1, 0], [1, 2]]), "sparse=values", order),
         ("a place twice", made("coo", places=[[1, 1], [1, 1]]), "sparse=values", order),
-        ("beyond", made("coo", places=[[0, 2], [0, 0]]), "sparse=values", order),
-        ("below", made("coo", places=[[0, 1], [-1, 0]]), "sparse=values", order),
+        ("beyond", made("coo", places=[[0, 2], [0, 0]]), "sparse=values", within),
+        ("below", made("coo", places=[[0, 1], [-1, 0]]), "sparse=values", within),
         ("of three dimensions", made("coo", size=(2, 3, 4)), "sparse=values", other),
         ("of one", made("coo", size=(6,)), "sparse=values", other),
         ("more values", made("coo", what=(3,)), "sparse=values", other),

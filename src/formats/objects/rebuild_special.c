@@ -158,11 +158,12 @@ static sft_code sparse_parts(sfti_rebuild *r, sfti_value *value, const sparse_la
     return code ? code : sfti_rebuild_map(r, value, names, parts, layout->indices + 2);
 }
 
-/* Where the rows of values are, whose indices must ascend: so a coalesced tensor is stored, and so
- * no place has two values. */
+/* Where the rows of values are; ascends: whether each is behind the last, as in a coalesced tensor,
+ * which has one value for a place. */
 static sft_code sparse_places(sfti_rebuild *r, const sfti_value *value, const double *indices,
                               uint64_t rows, uint32_t sparse, const uint64_t *shape,
-                              uint64_t *places) {
+                              uint64_t *places, bool *ascends) {
+    *ascends = true;
     for (uint64_t row = 0; row < rows; row++) {
         uint64_t at = 0;
         bool within = true;
@@ -171,9 +172,10 @@ static sft_code sparse_places(sfti_rebuild *r, const sfti_value *value, const do
             within = within && index >= 0 && index < (double)shape[d];
             if (within) at = at * shape[d] + (uint64_t)index;
         }
-        if (!within || (row > 0 && at <= places[row - 1]))
+        if (!within)
             return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, value->at, "expected indices of "
-                                  "a sparse tensor within its shape and in order, found others");
+                                  "a sparse tensor within its shape, found others");
+        *ascends = *ascends && (row == 0 || at > places[row - 1]);
         places[row] = at;
     }
     return SFT_OK;
@@ -208,7 +210,13 @@ static sft_code sparse_values(sfti_rebuild *r, sfti_value *value, sfti_value **i
     if (code || !indices) return code;
     uint64_t *places = sfti_arena_array(&r->im->arena, rows, sizeof *places);
     if (!places) return sfti_fail_memory(r->im->err, rows * sizeof *places);
-    code = sparse_places(r, value, indices, rows, (uint32_t)sparse, shape, places);
+    bool ascends;
+    code = sparse_places(r, value, indices, rows, (uint32_t)sparse, shape, places, &ascends);
+    *done = !code && !ascends;
+    if (*done)
+        return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0,
+                                   "expected a coalesced sparse tensor, found indices that do not "
+                                   "ascend; --sparse parts takes them as they are");
     if (code) return code;
     const sfti_sparse from = { what->source, what->begin, rows, rows ? size / rows : 0, places };
     const sft_source *source;
@@ -252,6 +260,7 @@ sft_code sfti_rebuild_sparse(sfti_rebuild *r, sfti_value *value, const sfti_valu
                                                           sizes->count, &done)
                                           : SFT_OK;
     if (code || done) return code;
-    return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_IMPORT_SPARSE, 0,
-                               "expected a sparse tensor in coordinates, found another layout");
+    return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0,
+                               "expected a sparse tensor in coordinates, found another layout; "
+                               "--sparse parts takes it as it is");
 }

@@ -47,6 +47,18 @@ static bool has_model(adopt_run *run, const char *path) {
     return false;
 }
 
+static void put_note(adopt_run *run, const char *path, sft_span digest, sft_span object) {
+    adopt_note *notes = sfti_arena_grow(&run->arena, run->notes, run->count, 1, &run->cap,
+                                        sizeof *notes);
+    run->failed |= !notes;
+    if (!notes) return;
+    run->notes = notes;
+    adopt_note *note = &notes[run->count++];
+    *note = (adopt_note){ .path = path };
+    memcpy(note->digest, digest.data, digest.len);
+    if (!cli_raw_uint(object, NOTE_BYTES, &note->bytes)) note->bytes = 0;
+}
+
 static void take_note(adopt_run *run, const char *path) {
     sft_buffer text;
     sft_error err = SFT_ERROR_INIT;
@@ -54,17 +66,9 @@ static void take_note(adopt_run *run, const char *path) {
     if (has_model(run, path)) return;
     sft_code code = cli_read_file(run->c, path, NOTE_TEXT_MOST, &text, &err);
     sft_span object = code ? (sft_span){ "", 0 } : cli_read_text(&text);
-    adopt_note *notes = sfti_arena_grow(&run->arena, run->notes, run->count, 1, &run->cap,
-                                        sizeof *notes);
-    run->failed |= !notes;
-    if (notes && !code && cli_raw_check(object) && cli_raw_string(object, NOTE_WEIGHTS, &digest)
-        && digest.len == sft_hash_digits(SFT_HASH_SSHS_MODEL)) {
-        run->notes = notes;
-        adopt_note *note = &notes[run->count++];
-        *note = (adopt_note){ .path = path };
-        memcpy(note->digest, digest.data, digest.len);
-        if (!cli_raw_uint(object, NOTE_BYTES, &note->bytes)) note->bytes = 0;
-    }
+    if (!code && cli_raw_check(object) && cli_raw_string(object, NOTE_WEIGHTS, &digest)
+        && digest.len == sft_hash_digits(SFT_HASH_SSHS_MODEL))
+        put_note(run, path, digest, object);
     sft_buffer_free(&text);
     if (code) cli_complain(run->c, path, &err);
 }

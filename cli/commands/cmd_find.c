@@ -174,6 +174,7 @@ static void keep_fit(find_run *run, const sft_info *info, const find_found *foun
     if (!good && (fit == SFT_FIT_NONE || !run->c->set.all)) return;
     find_found *rows = sfti_arena_grow(&run->arena, run->rows, run->row_count, 1, &run->capacity,
                                        sizeof *rows);
+    if (rows) run->rows = rows;
     find_hit *hits = sfti_arena_array(&run->arena, found->hit_count, sizeof *hits);
     run->failed |= !rows || !hits;
     if (!rows || !hits) return;
@@ -186,7 +187,6 @@ static void keep_fit(find_run *run, const sft_info *info, const find_found *foun
         kept_bytes(run, found->path, strlen(found->path)), kept_span(run, found->name),
         hits, found->hit_count, fit, kept_bytes(run, reason, strlen(reason))
     };
-    run->rows = rows;
     run->good += good;
 }
 

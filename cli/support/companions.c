@@ -39,9 +39,9 @@ static bool put(sfti_arena *arena, cli_unit *unit, sft_span path, bool is_model)
         if (sft_span_equal(sft_span_cstr(unit->items[i].path), path)) return true;
     cli_companion *items = sfti_arena_grow(arena, unit->items, unit->count, 1, &unit->capacity,
                                            sizeof *items);
+    if (items) unit->items = items;
     char *copy = items ? sfti_arena_copy(arena, path.data, path.len) : NULL;
     if (!copy) return false;
-    unit->items = items;
     items[unit->count++] = (cli_companion){ .path = copy, .is_model = is_model };
     return true;
 }

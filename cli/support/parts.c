@@ -32,14 +32,14 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
         cli_say_left(c, p->path, c->import, true);
     sft_set **sets = sfti_arena_grow(&p->arena, p->sets, p->set_count, 1, &p->set_capacity,
                                      sizeof(sft_set *));
+    if (sets) p->sets = sets;
     const char **opened = sfti_arena_grow(&p->arena, p->opened, p->set_count, 1,
                                           &p->opened_capacity, sizeof *opened);
+    if (opened) p->opened = opened;
     if (!sets || !opened) {
         sft_set_close(set);
         return sfti_fail_memory(err, p->set_count * sizeof *sets);
     }
-    p->sets = sets;
-    p->opened = opened;
     p->imported = p->imported || c->import;
     p->as_matched = p->as_matched || (c->import && c->as_matched);
     p->opened[p->set_count] = p->path;

@@ -34,10 +34,10 @@ const sfti_records *cli_records(void) {
 static bool keep_text(cli_record_files *files, const char *path, const sft_buffer *bytes) {
     sft_records_text *texts = sfti_arena_grow(&files->arena, files->texts, files->count, 1,
                                               &files->cap, sizeof *texts);
+    if (texts) files->texts = texts;
     char *name = sfti_arena_copy(&files->arena, path, strlen(path));
     char *text = sfti_arena_copy(&files->arena, bytes->data ? bytes->data : "", bytes->len);
     if (!texts || !name || !text) return false;
-    files->texts = texts;
     texts[files->count++] = (sft_records_text){ { text, bytes->len }, name };
     return true;
 }
@@ -85,10 +85,10 @@ static int take_name(void *ctx, const char *name, os_kind kind) {
     if (kind == OS_DIR || *name == '.' || !cli_ends_with(text, ".txt")) return 0;
     const char **names = sfti_arena_grow(all->arena, all->names, all->count, 1, &all->cap,
                                          sizeof *names);
+    if (names) all->names = names;
     char *copy = sfti_arena_copy(all->arena, name, text.len);
     if (!names || !copy) return ENOMEM;
     size_t at = all->count++;
-    all->names = names;
     for (; at > 0 && sfti_bytes_compare(sft_span_cstr(names[at - 1]), text) > 0; at--)
         names[at] = names[at - 1];
     names[at] = copy;

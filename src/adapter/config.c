@@ -83,8 +83,8 @@ static sft_code take_inputs(sfti_lora *lora, sfti_lora_config *config, sfti_json
         sft_span end = sfti_json_string(json, &lora->arena);
         sft_span *grown = sfti_arena_grow(&lora->arena, config->inputs, config->input_count, 1,
                                           &config->input_capacity, sizeof *grown);
+        if (grown) config->inputs = grown;
         if (!grown || !end.data) return sfti_fail_memory(err, sizeof *grown);
-        config->inputs = grown;
         grown[config->input_count++] = end;
     }
     return SFT_OK;

@@ -272,9 +272,9 @@ static sft_code add_layer(extract *x, const extract_item *item, sft_span name, b
     const sft_tensor *tensor = sft_set_tensor_at(x->tuned, item->tuned);
     extract_item *items = sfti_arena_grow(&x->f->arena, x->items, x->count, 1, &x->capacity,
                                           sizeof *items);
+    if (items) x->items = items;
     sfti_factor *layer = name.data && items ? sfti_factor_add(x->f) : NULL;
     if (!layer) return sfti_fail_memory(err, sizeof *items);
-    x->items = items;
     layer->number = x->count;
     items[x->count++] = *item;
     layer->dtype = sfti_factored_dtype(x->f, tensor->dtype);

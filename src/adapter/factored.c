@@ -130,6 +130,7 @@ sft_code sft_adapter_factors_add(sft_adapter_factors *f, const sft_set *set,
     bool adapter = f->input_count < verbs[f->verb].adapters;
     sfti_merge_input **grown = sfti_arena_grow(&f->arena, f->inputs, f->input_count, 1,
                                                &f->input_capacity, sizeof *grown);
+    if (grown) f->inputs = grown;
     sft_source **sources = sfti_arena_array(&f->arena, f->input_capacity, sizeof *sources);
     size_t shards = sft_set_shard_count(set);
     sft_source *own_sources = sfti_arena_array(&f->arena, shards, sizeof *own_sources);
@@ -139,7 +140,6 @@ sft_code sft_adapter_factors_add(sft_adapter_factors *f, const sft_set *set,
     if (f->input_count) memcpy(sources, f->sources, f->input_count * sizeof *sources);
     sources[f->input_count] = own_sources;
     f->sources = sources;
-    f->inputs = grown;
     f->blames = f->input_count;
     code = sfti_merge_input_new(&f->arena, set, &own, adapter, &input, err);
     if (code) return sfti_lora_told(code, err);

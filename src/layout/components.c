@@ -166,12 +166,12 @@ sft_code sfti_layout_note_add(sft_layout_conversion *run, bool lost, const sft_s
     char *text = sfti_arena_take(&run->arena, len + 1);
     sfti_layout_note *notes = sfti_arena_grow(&run->arena, run->notes, run->note_count, 1,
                                               &run->note_room, sizeof *notes);
+    if (notes) run->notes = notes;
     if (!text || !notes) return sfti_fail_memory(err, len + 1);
     for (size_t i = 0; i < count; i++) {
         memcpy(text + at, words[i].data, words[i].len);
         at += words[i].len;
     }
-    run->notes = notes;
     notes[run->note_count++] = (sfti_layout_note){ { text, len }, lost };
     return SFT_OK;
 }

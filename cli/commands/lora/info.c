@@ -100,8 +100,8 @@ static sft_code gather(lora_told *told, sft_error *err) {
         if (k == told->count) {
             lora_group *grown = sfti_arena_grow(&told->arena, told->groups, told->count, 1,
                                                 &told->capacity, sizeof *grown);
+            if (grown) told->groups = grown;
             if (!grown || !name.data) return sfti_fail_memory(err, sizeof *grown);
-            told->groups = grown;
             grown[told->count++] = (lora_group){ .name = name, .method = method,
                                                  .all_normed = true };
         }

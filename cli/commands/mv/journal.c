@@ -300,8 +300,8 @@ static sft_code read_records(mv_plan *plan, sft_span rest, sft_error *err) {
             cli_move_edit *edits = sfti_arena_grow(&plan->arena, last->edits, last->edit_count, 1,
                                                    &edit_cap, sizeof *edits);
             if (!edits) return sfti_fail_memory(err, text[1].len);
-            if (!cli_parse_number(text[0].data, CLI_MOVE_TEXT_MOST, &at)) break;
             last->edits = edits;
+            if (!cli_parse_number(text[0].data, CLI_MOVE_TEXT_MOST, &at)) break;
             edits[last->edit_count++] = (cli_move_edit){ at, text[1], text[2] };
         } else {
             break;

@@ -15,7 +15,7 @@
 /* A note without a model; then a model without a note. */
 typedef struct adopt_note {
     const char *path;
-    char digest[SFT_HASH_TEXT_SIZE];
+    char digest[SFT_HASH_TEXT_SIZE]; /* empty: none */
     uint64_t bytes; /* of the model's tensors; 0: not told */
     bool done;
 } adopt_note;
@@ -27,7 +27,7 @@ typedef struct adopt_run {
     size_t folder_count, folder_cap;
     const char *folder;   /* at hand */
     adopt_note *notes;
-    size_t count, cap;
+    size_t count, cap, known; /* known: those with a digest */
     bool failed;
     size_t adopted;
     cli_digests digests;
@@ -47,24 +47,29 @@ static bool has_model(adopt_run *run, const char *path) {
     return false;
 }
 
-static void take_note(adopt_run *run, const char *path) {
-    sft_buffer text;
-    sft_error err = SFT_ERROR_INIT;
-    sft_span digest;
-    if (has_model(run, path)) return;
-    sft_code code = cli_read_file(run->c, path, NOTE_TEXT_MOST, &text, &err);
-    sft_span object = code ? (sft_span){ "", 0 } : cli_read_text(&text);
+static void put_note(adopt_run *run, const char *path, sft_span digest, sft_span object) {
     adopt_note *notes = sfti_arena_grow(&run->arena, run->notes, run->count, 1, &run->cap,
                                         sizeof *notes);
     run->failed |= !notes;
-    if (notes && !code && cli_raw_check(object) && cli_raw_string(object, NOTE_WEIGHTS, &digest)
-        && digest.len == sft_hash_digits(SFT_HASH_SSHS_MODEL)) {
-        run->notes = notes;
-        adopt_note *note = &notes[run->count++];
-        *note = (adopt_note){ .path = path };
-        memcpy(note->digest, digest.data, digest.len);
-        if (!cli_raw_uint(object, NOTE_BYTES, &note->bytes)) note->bytes = 0;
-    }
+    if (!notes) return;
+    run->notes = notes;
+    adopt_note *note = &notes[run->count++];
+    *note = (adopt_note){ .path = path };
+    if (digest.len != sft_hash_digits(SFT_HASH_SSHS_MODEL)) return;
+    memcpy(note->digest, digest.data, digest.len);
+    run->known++;
+    if (!cli_raw_uint(object, NOTE_BYTES, &note->bytes)) note->bytes = 0;
+}
+
+static void take_note(adopt_run *run, const char *path) {
+    sft_buffer text;
+    sft_error err = SFT_ERROR_INIT;
+    sft_span digest = { "", 0 };
+    if (has_model(run, path)) return;
+    sft_code code = cli_read_file(run->c, path, NOTE_TEXT_MOST, &text, &err);
+    sft_span object = code ? (sft_span){ "", 0 } : cli_read_text(&text);
+    if (cli_raw_check(object)) (void)cli_raw_string(object, NOTE_WEIGHTS, &digest);
+    if (!code) put_note(run, path, digest, object);
     sft_buffer_free(&text);
     if (code) cli_complain(run->c, path, &err);
 }
@@ -113,7 +118,8 @@ static uint32_t wanted(void *ctx, cli_model *model, size_t unit) {
     if (!one || cli_is_noted(sft_tree_root(model->tree))) return 0;
     for (size_t i = 0; i < run->count; i++) {
         uint64_t bytes = run->notes[i].bytes;
-        if (!run->notes[i].done && (bytes == 0 || bytes == sft_set_data_bytes(model->set)))
+        if (!run->notes[i].done && *run->notes[i].digest
+            && (bytes == 0 || bytes == sft_set_data_bytes(model->set)))
             return SFT_HASH_BIT(SFT_HASH_SSHS_MODEL);
     }
     return 0;
@@ -178,11 +184,14 @@ void note_adopt(cli *c, char **operands, size_t count) {
     run.digests.ctx = &run;
     if (run.failed) cli_complain_memory(c, sizeof *run.notes);
     cli_hash_run_begin(&run.digests.hashing, c, "note");
-    if (!run.failed && run.count > 0 && run.digests.hashing.usable)
+    if (!run.failed && run.known > 0 && run.digests.hashing.usable)
         cli_each_model(c, operands, count, &models, &run.digests, each_model, &run);
     cli_hash_run_end(&run.digests.hashing);
     for (size_t i = 0; i < run.count && !cli_is_json(c); i++)
-        if (!run.notes[i].done) cli_path(&c->out, run.notes[i].path, ": its model was not found\n");
+        if (!run.notes[i].done)
+            cli_path(&c->out, run.notes[i].path, *run.notes[i].digest
+                     ? ": its model was not found\n"
+                     : ": has no digest of its model's weights\n");
     sft_error err = SFT_ERROR_INIT;
     if (run.count == 0 && c->status == CLI_OK && !cli_is_json(c)) {
         (void)sfti_fail(&err, SFT_NOT_FOUND, "expected notes without a model, found none");

@@ -220,9 +220,10 @@ const cli_command cli_note_command = {
     "the note is shown. What the tensors exclude is not believed, as anywhere else: a base model "
     "is then reported as a conflict.\n"
     "A note is NAME.own.json beside the model, which you may edit by hand: one object with these "
-    "keys, and any others, which stay. It moves along with mv, and has a digest of the model's "
-    "weights, so that --adopt finds the model again if it was renamed by other means, or retitled: "
-    "notes without a model go to the model of those weights.\n"
+    "keys, and any others, which stay. It moves along with mv, and that of a safetensors model in "
+    "one file has a digest of its weights, so that --adopt finds the model again if it was renamed "
+    "by other means, or retitled: notes without a model go to the model of those weights. Notes "
+    "without a digest are named, and stay.\n"
     "info, find --where, catalog and all that show facts read notes; the source is \"own\". --for "
     "also writes what is known now to where other programs look, as info --save-as does.",
     CLI_EXAMPLES(

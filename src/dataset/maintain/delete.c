@@ -374,7 +374,7 @@ static sft_code delete_once(deletion *d) {
     if (!code && d->how.key_count && d->how.version && d->how.version != d->now.version)
         code = delete_changed(d, "names");
     if (!code && d->how.key_count) code = delete_keys(d);
-    if (!code && writes) code = sfti_ds_uuid(d->uuid, d->err);
+    if (!code) code = sfti_ds_uuid(d->uuid, d->err); /* the bytes of the masks have it */
     *d->folder = '\0';
     if (!code && sfti_can(d->storage, move)) sfti_ds_job_folder(d->uuid, d->folder);
     if (!code) code = delete_manifest(d);

@@ -237,9 +237,9 @@ static sft_code manifest_batches(sfti_fields *r, void *out) {
     while (sfti_json_next(&r->json) == SFTI_JSON_KEY) {
         sfti_ds_batch *all = sfti_arena_grow(r->arena, m->batches, m->batch_count, 1, &cap,
                                              sizeof *all);
+        if (all) m->batches = all;
         sft_span stream = sfti_json_string(&r->json, r->arena);
         if (!all || !stream.data) return sfti_fail_memory(r->err, sizeof *all);
-        m->batches = all;
         all[m->batch_count].stream = stream;
         if (sfti_json_next(&r->json) != SFTI_JSON_UINT)
             return sfti_fields_wrong(r, "the number of a batch");

@@ -53,12 +53,12 @@ static sft_code choice_enter(sfti_subtrees *sums, sfti_choice *choice, const sft
     char *path = sfti_arena_array(&sums->im->arena, len + key.len + 1, 1);
     sfti_value **above = sfti_arena_grow(&sums->im->arena, choice->above, choice->depth, 1,
                                          &choice->cap, sizeof *above);
+    if (above) choice->above = above;
     if (!path || !above) return sfti_fail_memory(sums->im->err, len + key.len);
     if (len > 0) memcpy(path, choice->path.data, len);
     if (len > 0) path[len++] = '.';
     memcpy(path + len, key.data, key.len);
     choice->path = (sft_span){ path, len + key.len };
-    choice->above = above;
     above[choice->depth++] = choice->root;
     choice->root = child->value;
     choice->key = child->key;

@@ -324,9 +324,9 @@ static sft_code push_outside(sfti_machine *m, sfti_value *id) {
     sfti_value *value = sfti_machine_value(m, SFTI_VALUE_OUTSIDE);
     sfti_value **all = sfti_arena_grow(m->arena, m->out.outside, m->out.outside_count, 1,
                                        &m->outside_cap, sizeof *all);
+    if (all) m->out.outside = all;
     if (!value || !all) return sfti_fail_memory(m->err, sizeof *value);
     value->u.outside = id;
-    m->out.outside = all;
     all[m->out.outside_count++] = value;
     return sfti_machine_push(m, value);
 }

@@ -186,14 +186,14 @@ static sft_code global_make(sfti_machine *m, sft_span module, sft_span name,
     if (code) return code;
     sfti_global **grown = sfti_arena_grow(m->arena, m->out.globals, m->out.global_count, 1,
                                           &m->global_cap, sizeof *grown);
+    if (grown) m->out.globals = grown;
     sfti_global *global = sfti_arena_take(m->arena, sizeof *global);
     if (!grown || !global) return sfti_fail_memory(m->err, sizeof *global);
     *global = (sfti_global){ .module = module, .name = name };
     global->value = (sfti_value){ .kind = SFTI_VALUE_GLOBAL, .at = m->op_at };
     global->value.u.global = global;
     sfti_global_settle(global);
-    m->out.globals = grown;
-    m->out.globals[m->out.global_count++] = global;
+    grown[m->out.global_count++] = global;
     slot_put(m, (uint32_t)m->out.global_count - 1);
     *out = global;
     return SFT_OK;

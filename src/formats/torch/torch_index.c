@@ -33,9 +33,9 @@ static sft_code read_map_entry(shard_map *m, sfti_json *json) {
     if (type != SFTI_JSON_STRING) return index_syntax(m, json, "the name of a shard");
     sft_span file = sfti_json_string(json, arena);
     mapped *rows = sfti_arena_grow(arena, m->rows, m->count, 1, &m->cap, sizeof *rows);
+    if (rows) m->rows = rows;
     if (!tensor.data || !file.data || !rows) return sfti_fail_memory(m->im->err, sizeof *rows);
-    m->rows = rows;
-    m->rows[m->count++] = (mapped){ tensor, file, false };
+    rows[m->count++] = (mapped){ tensor, file, false };
     return SFT_OK;
 }
 

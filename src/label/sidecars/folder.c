@@ -44,13 +44,13 @@ static int keep_listed(void *ctx, const char *name, os_kind kind) {
     if (kind != OS_FILE && kind != OS_LINK && kind != OS_DIR) return 0;
     sfti_entry *entries = sfti_arena_grow(listing->arena, listing->entries, listing->count, 1,
                                           &listing->cap, sizeof *entries);
+    if (entries) listing->entries = entries;
     char *copy = sfti_arena_copy(listing->arena, name, len);
     if (!entries || !copy || listing->count == UINT32_MAX) {
         listing->full = true;
         return ENOMEM;
     }
     entries[listing->count++] = (sfti_entry){ { copy, len }, kind };
-    listing->entries = entries;
     return 0;
 }
 

@@ -82,7 +82,7 @@ static sft_code import_options(cli *c, sft_import_options *out, sft_error *err) 
     out->alloc = &c->alloc;
     out->files = c->open.files;
     out->skip = !c->imports_whole;
-    if (c->imports_exact) out->dequantised = SFT_F32;
+    if (c->imports_exact || c->set.values) out->dequantised = SFT_F32;
     if (!c->imports) return SFT_OK;
     out->skip = c->set.skip != 0;
     out->root = c->set.root;

@@ -109,7 +109,7 @@ static sft_code import_options(cli *c, sft_import_options *out, sft_error *err) 
     /* Blocks are computed to what convert is to write, or, exactly, to what it casts. */
     sft_dtype dtype = blocks_dtype(c);
     bool direct = dtype == SFT_BF16 || (dtype == SFT_F16 && !c->set.saturate);
-    out->dequantised = direct ? dtype : SFT_F32;
+    out->dequantised = direct && !c->set.quantize ? dtype : SFT_F32;
     if (c->set.as_dtypes.count > 0) {
         out->as = dtype_as;
         out->as_ctx = c;
@@ -130,7 +130,7 @@ static sft_code import_options(cli *c, sft_import_options *out, sft_error *err) 
 /* Blocks that convert is not to cast are what it makes of them without being told. */
 static sft_code choose_blocks(const cli *c, sft_import *import, sft_error *err) {
     sft_code code = SFT_OK;
-    if (!c->imports) return SFT_OK;
+    if (!c->imports || c->set.quantize) return SFT_OK;
     for (size_t i = 0; !code && i < sft_import_tensor_count(import); i++)
         if (!cli_casts_blocks(c, sft_import_part(import, i).spec.name))
             code = sfti_import_blocks_to(import, i, SFT_F16, err);

@@ -16,7 +16,7 @@ typedef struct convert_run {
     bool into_folder; /* a model in several files stays one */
     uint32_t *shard_of; /* then of an import: which file each tensor of its set was in */
     const bool *blocks; /* of each tensor of the set: whether it is blocks of another format that
-                           are cast; NULL: none is */
+                           are cast or quantised; NULL: none is */
     uint32_t threads;
     const struct sfti_quant_target *target; /* of --quantize, or NULL */
     const char *input;

@@ -176,7 +176,7 @@ sft_code convert_find_blocks(convert_run *run, sft_error *err) {
     sft_code code = find_imported(run, &at, err);
     for (size_t i = 0; !code && i < count; i++)
         out[i] = at[i] != SFTI_NO_NAME && sfti_import_is_blocks(import, at[i])
-              && cli_casts_blocks(run->c, tensor_name(run, i));
+              && (run->c->set.quantize || cli_casts_blocks(run->c, tensor_name(run, i)));
     if (!code) run->blocks = out;
     return code;
 }

@@ -24,8 +24,9 @@ extern "C" {
 /* ── Sums ───────────────────────────────────────────────────────────────── */
 
 /* Sums over all shards, which saturate at 2^64 - 1: bytes of the files (SFT_SIZE_UNKNOWN if one
- * is unknown), of their headers (N of each) and of all tensors. sft_set_alignment is the least
- * alignment of a data region. Cost: linear in shards. @since 0.2 */
+ * is unknown; those of the input for a set of sft_import_set), of their headers (N of each) and of
+ * all tensors. sft_set_alignment is the least alignment of a data region. Cost: linear in shards.
+ * @since 0.2 */
 SFT_API uint64_t sft_set_file_bytes(const sft_set *set);
 SFT_API uint64_t sft_set_header_bytes(const sft_set *set);
 SFT_API uint64_t sft_set_data_bytes(const sft_set *set);

@@ -40,7 +40,8 @@ typedef struct cli {
     bool imports; /* the settings say how other formats are imported */
     bool as_matched; /* --as named a tensor of the last one */
     bool enters_pipelines; /* folders of pipelines stand for their components */
-    bool imports_exact; /* blocks of other formats are F32, as they are computed; else F16 */
+    bool imports_exact; /* blocks of other formats are F32, as they are computed; else F16, which
+                           --values and the settings of convert change */
     bool imports_whole; /* what cannot be carried is an error: the command writes it, or compares */
     bool no_imports; /* a model in another format is refused: the command changes what is there */
     struct sft_records *records; /* in force (records.h), or NULL: those of the library */

@@ -5,6 +5,7 @@
 
 #include "base/glob.h"
 #include "base/mem.h"
+#include "formats/parts/blocks.h"
 #include "os/io.h"
 #include "support/files.h"
 #include "support/remote.h"
@@ -75,6 +76,18 @@ static bool dtype_as(void *ctx, const sft_spec *spec, sft_dtype *dtype) {
     return false;
 }
 
+/* What convert makes of blocks that it casts; F16 is what it writes without being told. */
+static sft_dtype blocks_dtype(const cli *c) {
+    sft_dtype dtype;
+    bool told = c->set.dtype && !cli_dtype_read(sft_span_cstr(c->set.dtype), &dtype, NULL);
+    return told ? dtype : SFT_F16;
+}
+
+bool cli_casts_blocks(const cli *c, sft_span name) {
+    if (cli_is_matching(&c->set)) return cli_is_matched(&c->set, name);
+    return sft_dtype_describe(blocks_dtype(c))->kind == SFT_KIND_FLOAT;
+}
+
 /* By the settings; of commands that only show, tensors that cannot be carried are left out. */
 static sft_code import_options(cli *c, sft_import_options *out, sft_error *err) {
     *out = (sft_import_options)SFT_IMPORT_OPTIONS_INIT;
@@ -82,7 +95,7 @@ static sft_code import_options(cli *c, sft_import_options *out, sft_error *err) 
     out->alloc = &c->alloc;
     out->files = c->open.files;
     out->skip = !c->imports_whole;
-    if (c->imports_exact) out->dequantised = SFT_F32;
+    if (c->imports_exact || c->set.values) out->dequantised = SFT_F32;
     if (!c->imports) return SFT_OK;
     out->skip = c->set.skip != 0;
     out->root = c->set.root;
@@ -93,11 +106,10 @@ static sft_code import_options(cli *c, sft_import_options *out, sft_error *err) 
     out->scalars = c->set.scalars != 0;
     out->strip_prefix = c->set.strip_prefix;
     out->separator = c->set.separator;
-    /* Blocks are computed to what convert is to write, or to what holds all that it may. */
-    sft_dtype dtype = SFT_F16;
-    bool told = c->set.dtype && !cli_dtype_read(sft_span_cstr(c->set.dtype), &dtype, NULL);
-    if (!told) dtype = SFT_F16;
-    out->dequantised = dtype == SFT_F16 || dtype == SFT_BF16 ? dtype : SFT_F32;
+    /* Blocks are computed to what convert is to write, or, exactly, to what it casts. */
+    sft_dtype dtype = blocks_dtype(c);
+    bool direct = dtype == SFT_BF16 || (dtype == SFT_F16 && !c->set.saturate);
+    out->dequantised = direct && !c->set.quantize ? dtype : SFT_F32;
     if (c->set.as_dtypes.count > 0) {
         out->as = dtype_as;
         out->as_ctx = c;
@@ -115,12 +127,23 @@ static sft_code import_options(cli *c, sft_import_options *out, sft_error *err) 
 
 /* ── Opening ── */
 
+/* Blocks that convert is not to cast are what it makes of them without being told. */
+static sft_code choose_blocks(const cli *c, sft_import *import, sft_error *err) {
+    sft_code code = SFT_OK;
+    if (!c->imports || c->set.quantize) return SFT_OK;
+    for (size_t i = 0; !code && i < sft_import_tensor_count(import); i++)
+        if (!cli_casts_blocks(c, sft_import_part(import, i).spec.name))
+            code = sfti_import_blocks_to(import, i, SFT_F16, err);
+    return code;
+}
+
 static sft_code open_import(cli *c, const char *path, sft_set **out, sft_import **import,
                             sft_error *err) {
     sft_import_options options;
     sft_import *opened;
     sft_code code = import_options(c, &options, err);
     if (!code) code = sft_import_open(path, &options, &opened, err);
+    if (!code && (code = choose_blocks(c, opened, err)) != SFT_OK) sft_import_close(opened);
     if (!code) code = sft_import_set(opened, path, out, err);
     *import = code ? NULL : opened;
     return code;

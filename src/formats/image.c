@@ -14,7 +14,7 @@ sft_code sft_import_set(sft_import *import, const char *path, sft_set **out, sft
                          .metadata = import->metadata.at,
                          .metadata_count = import->metadata.count, .plan = &plan,
                          .arena = &import->arena, .owner = import, .close = close_owner,
-                         .mode = mode_of_owner };
+                         .mode = mode_of_owner, .input_bytes = import->input_bytes };
     return sfti_image_set(&of, path, out, err);
 }
 

@@ -207,6 +207,30 @@ def gguf(path, architecture="llama"):
         file.write(head + b"\0" * (-len(head) % 32) + data)
 
 
+def gguf_blocks(path, scale=0.05):
+    """Two matrices in Q8_0 blocks, whose values F16 does not hold; with a scale such as 1000, some
+    are beyond it. A norm in F32, numbers in I32."""
+    pairs = {"general.architecture": "llama"}
+    rows = [("blk.0.ffn_up.weight", (64, 64), 8, 64 * 68), ("token_embd.weight", (64, 4), 8, 4 * 68),
+            ("output_norm.weight", (4,), 0, 16), ("numbers", (4,), 26, 16)]
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(rows), len(pairs))
+    for key, value in pairs.items():
+        head += gguf_text(key) + struct.pack("<I", 8) + gguf_text(value)
+    at, data = 0, b""
+    for name, shape, kind, size in rows:
+        head += gguf_text(name) + struct.pack("<I%dQIQ" % len(shape), len(shape), *shape, kind, at)
+        raw = struct.pack("<4f", 1, 2, 3, 4) if kind == 0 else struct.pack("<4i", 1, 2, 3, 4)
+        if kind == 8:
+            raw = b"".join(struct.pack("<e32b", float(scale) * (1 + i % 7 / 8),
+                                       *((i * i + j * 37) % 255 - 127 for j in range(32)))
+                           for i in range(size // 34))
+        assert len(raw) == size
+        data += raw + b"\0" * (-size % 32)
+        at = len(data)
+    with open(path, "wb") as file:
+        file.write(head + b"\0" * (-len(head) % 32) + data)
+
+
 def gguf_part(path):
     """One of the files of a model: "m-00001-of-00002.gguf" is the first of two; a vector in each."""
     number, count = int(path[-19:-14]), int(path[-10:-5])
@@ -264,7 +288,7 @@ def msgpack(path):
 
 
 KINDS = {f.__name__: f for f in (state_dict, calls, training, tied, wide, z_image, expanded,
-                                 folder, npz, gguf, gguf_part, onnx, msgpack)}
+                                 folder, npz, gguf, gguf_blocks, gguf_part, onnx, msgpack)}
 
 if __name__ == "__main__":
     KINDS[sys.argv[1]](*sys.argv[2:])

@@ -1,6 +1,7 @@
 /* convert: convert tensors to another dtype or format. Tests: tests/cli/convert. */
 #include "commands/commands.h"
 #include "commands/convert/convert.h"
+#include "convert/computed.h"
 #include "convert/dropped.h"
 #include "safetensors_convert.h"
 #include "support/files.h"
@@ -220,8 +221,10 @@ static sft_code plan_and_warn(convert_run *run, sft_error *err) {
     options.alloc = &run->c->alloc;
     if (cli_is_matching(set)) options.match = is_matched;
     options.match_ctx = run;
-    sft_code code = sft_conversion_new(run->parts.sets[0], run->to, &options, &run->conversion,
-                                       err);
+    sft_code code = convert_find_blocks(run, err);
+    if (!code)
+        code = sfti_conversion_new(run->parts.sets[0], run->to, &options, run->blocks,
+                                   &run->conversion, err);
     if (!code && options.match && run->matched == 0) code = cli_no_match(set, err);
     if (code) return code;
     warn_of_scales(run, false);
@@ -373,6 +376,10 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     if (!code) code = cli_parts_open_one(c, run->input, c->set.in_place != 0, &run->parts, err);
     if (code) return code;
     run->input = run->parts.path; /* the model, not its folder */
+    /* F16 is nearer to values of blocks than BF16; one that it does not hold is an error. */
+    if (run->casts && !c->set.dtype && c->import
+        && sft_import_format_of(c->import) == SFT_IMPORT_GGUF)
+        run->to = SFT_F16;
     run->into_folder = is_folder_asked(run);
     if (c->import && c->set.as_dtypes.count > 0 && !c->as_matched && !c->set.recursive
         && !c->set.list_branches)
@@ -532,7 +539,8 @@ const cli_command cli_convert_command = {
           "the new dtype: BF16, F16, F32, F8_E4M3, ...; " CLI_DTYPE_HELP),
         CLI_ON(0, "dequantize", dequantize,
           "compute the values of quantised tensors (of ComfyUI, GPTQ, AWQ, NF4, ...) instead, by "
-          "default as BF16; drop their scales and declarations and leave all other tensors alone"),
+          "default as BF16, those of GGUF as F16; drop their scales and declarations and leave all "
+          "other tensors alone"),
         CLI_TAKES(0, "quantize", "FORMAT", quantize,
           "quantise matrices instead, to fp8, int8, int8-convrot, mxfp8 or nvfp4"),
         CLI_TAKES(0, "layout", "LAYOUT", layout,

@@ -15,6 +15,8 @@ typedef struct convert_run {
     bool casts; /* --dtype or --dequantize was given */
     bool into_folder; /* a model in several files stays one */
     uint32_t *shard_of; /* then of an import: which file each tensor of its set was in */
+    const bool *blocks; /* of each tensor of the set: whether it is blocks of another format that
+                           are cast or quantised; NULL: none is */
     uint32_t threads;
     const struct sfti_quant_target *target; /* of --quantize, or NULL */
     const char *input;
@@ -30,6 +32,8 @@ const char *convert_import_option(const cli_settings *set);
 /* Names the worst of the tensors that lost more than a hundredth of their values, if there are
  * any; not with --dry-run. */
 void convert_warn_lost(const convert_run *run);
+/* Tensors that are cast, also while another format is read, or whose values are computed. */
+uint64_t convert_count_made(const convert_run *run);
 /* A note about matched tensors that keep their dtype, or where that is why nothing is cast. */
 void convert_note_kept(const convert_run *run);
 /* Members of a result: what was lost, if anything was cast, and the import. */
@@ -63,6 +67,8 @@ void convert_layouts(cli *c, char **operands, size_t count);
 size_t convert_shard_count(const convert_run *run);
 /* Fills run->shard_of. */
 sft_code convert_import_shards(convert_run *run, sft_error *err);
+/* Fills run->blocks. */
+sft_code convert_find_blocks(convert_run *run, sft_error *err);
 /* With --keep-mtime: times for as many shards and the index, all that of the import. */
 sft_code convert_import_mtimes(convert_run *run, size_t shards, const int64_t **out,
                                sft_error *err);

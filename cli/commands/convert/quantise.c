@@ -270,6 +270,7 @@ static sft_code plan_parts(quantise_run *q, sft_error *err) {
     const uint32_t *shard;
     sfti_quantise_options options = { .target = q->target, .spares = why_spared, .ctx = q,
                                       .from_quantised = c->set.from_quantised != 0,
+                                      .computed = run->blocks,
                                       .shard_of = run->shard_of,
                                       .files = c->open.files, .alloc = &c->alloc };
     sft_code code = sfti_quantising_new(p->sets[0], &options, &q->plan, err);
@@ -374,6 +375,7 @@ sft_code convert_quantise(convert_run *run, sft_error *err) {
                                     "found --in-place");
     sft_code code = look_at_model(&q, err);
     if (!code && run->c->import && !set->from_quantised) code = refuse_codes(run->c->import, err);
+    if (!code) code = convert_find_blocks(run, err);
     if (code) {
         sft_info_close(q.info);
         return code;

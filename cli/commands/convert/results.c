@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "base/number.h"
 #include "convert/dropped.h"
+#include "formats/parts/blocks.h"
 #include "os/io.h"
 #include "support/files.h"
 
@@ -33,12 +34,23 @@ void convert_warn_lost(const convert_run *run) {
     cli_warn_lost(run->c, run->input, sft_dtype_describe(run->to)->name, &losses);
 }
 
+uint64_t convert_count_made(const convert_run *run) {
+    const sft_conversion *conversion = run->conversion;
+    uint64_t made = sft_conversion_count(conversion, SFT_CONVERT_CAST)
+                    + sft_conversion_count(conversion, SFT_CONVERT_DEQUANTIZE);
+    for (size_t i = 0; run->blocks && i < sft_set_tensor_count(run->parts.sets[0]); i++) {
+        sft_convert_action action = sft_conversion_action(conversion, i, NULL);
+        made += run->blocks[i] && sft_set_tensor_at(run->parts.sets[0], i)->dtype == run->to
+             && (action == SFT_CONVERT_SAME || action == SFT_CONVERT_OTHER);
+    }
+    return made;
+}
+
 void convert_note_kept(const convert_run *run) {
     const sft_set *set = run->parts.sets[0];
     cli_out *err = &run->c->err;
     uint64_t count = sft_conversion_count(run->conversion, SFT_CONVERT_KEPT);
-    uint64_t made = sft_conversion_count(run->conversion, SFT_CONVERT_CAST)
-                    + sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE);
+    uint64_t made = convert_count_made(run);
     size_t first = 0;
     if (count == 0 || (made > 0 && !cli_is_matching(&run->c->set))) return;
     while (sft_conversion_action(run->conversion, first, NULL) != SFT_CONVERT_KEPT) first++;
@@ -105,8 +117,7 @@ sft_code convert_say(convert_run *run, bool folder, const char *path, sft_error 
     written.output = path;
     written.is_set = written.file_count > 1; /* one file is written without an index */
     written.dtype = run->to;
-    written.cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST)
-                   + sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE);
+    written.cast = convert_count_made(run);
     written.bytes_before = sft_conversion_bytes_before(run->conversion);
     written.more = convert_put_more;
     written.ctx = run;
@@ -126,23 +137,48 @@ static sft_span import_name(const void *ctx, uint32_t i) {
     return sft_import_part(ctx, i).spec.name;
 }
 
-sft_code convert_import_shards(convert_run *run, sft_error *err) {
+/* Which tensor of the import each one of the set is; SFTI_NO_NAME: none. */
+static sft_code find_imported(convert_run *run, uint32_t **out, sft_error *err) {
     const sft_import *import = run->c->import;
     size_t count = sft_import_tensor_count(import);
     sfti_arena work = { .alloc = run->c->alloc };
     sfti_names names;
-    run->shard_of = sfti_arena_array(&run->parts.arena, count, sizeof *run->shard_of);
-    if (!run->shard_of || !sfti_names_draw(&names, count, import_name, import, &work)) {
+    uint32_t *found = sfti_arena_array(&run->parts.arena, count, sizeof *found);
+    if (!found || !sfti_names_draw(&names, count, import_name, import, &work)) {
         sfti_arena_free(&work);
-        return sfti_fail_memory(err, count * sizeof *run->shard_of);
+        return sfti_fail_memory(err, count * sizeof *found);
     }
     for (uint32_t i = 0; i < count; i++) sfti_names_add(&names, import_name(import, i), i);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t at = sfti_names_find(&names, tensor_name(run, i));
+    for (size_t i = 0; i < count; i++) found[i] = sfti_names_find(&names, tensor_name(run, i));
+    sfti_arena_free(&work);
+    *out = found;
+    return SFT_OK;
+}
+
+sft_code convert_import_shards(convert_run *run, sft_error *err) {
+    const sft_import *import = run->c->import;
+    sft_code code = find_imported(run, &run->shard_of, err);
+    for (size_t i = 0; !code && i < sft_import_tensor_count(import); i++) {
+        uint32_t at = run->shard_of[i];
         run->shard_of[i] = at == SFTI_NO_NAME ? 0 : (uint32_t)sft_import_shard(import, at);
     }
-    sfti_arena_free(&work);
-    return SFT_OK;
+    return code;
+}
+
+sft_code convert_find_blocks(convert_run *run, sft_error *err) {
+    const sft_import *import = run->c->import;
+    size_t count = import ? sft_import_tensor_count(import) : 0, blocks = 0;
+    uint32_t *at;
+    for (size_t i = 0; i < count; i++) blocks += sfti_import_is_blocks(import, i);
+    if (blocks == 0) return SFT_OK;
+    bool *out = sfti_arena_array(&run->parts.arena, count, sizeof *out);
+    if (!out) return sfti_fail_memory(err, count * sizeof *out);
+    sft_code code = find_imported(run, &at, err);
+    for (size_t i = 0; !code && i < count; i++)
+        out[i] = at[i] != SFTI_NO_NAME && sfti_import_is_blocks(import, at[i])
+              && (run->c->set.quantize || cli_casts_blocks(run->c, tensor_name(run, i)));
+    if (!code) run->blocks = out;
+    return code;
 }
 
 sft_code convert_import_mtimes(convert_run *run, size_t shards, const int64_t **out,

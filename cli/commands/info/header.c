@@ -125,7 +125,7 @@ void cli_header_lines(cli *c, const sft_set *set, const sft_node *root) {
     size_words(c, bytes);
     cli_text(&c->out, whole ? "\n" : ", data not seen (read from a pipe)\n");
     dtype_lines(c, set);
-    if (c->set.verbose) {
+    if (c->set.verbose && !sft_node_find(root, "import")) { /* which has no such header */
         uint32_t alignment = sft_set_alignment(set);
         uint64_t unaligned = sft_set_unaligned_count(set);
         cli_label_key(c, "header");

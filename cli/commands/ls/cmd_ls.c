@@ -356,9 +356,9 @@ static void run_ls(cli *c, char **operands, size_t count) {
 const cli_command cli_ls_command = {
     "ls", "PATH...", "list the tensors of a model",
     "Shows name, dtype, shape and size of every tensor, and where its bytes begin and end in the "
-    "file. For a model with an index, the tensors of all shards are listed with their shard. On a "
-    "narrow terminal long names are cut in the middle, and columns that do not fit are left out; a "
-    "pipe gets everything.\n"
+    "file; for another format, in the safetensors file that it would become. For a model with an "
+    "index, the tensors of all shards are listed with their shard. On a narrow terminal long names "
+    "are cut in the middle, and columns that do not fit are left out; a pipe gets everything.\n"
     "--stats counts NaN and infinities but leaves them out of everything else; the standard "
     "deviation is that of the population. Sums are exact: the mean is the true mean, rounded once, "
     "whatever the number of threads. Each half of a complex number counts as a value. Quantised "

@@ -3,6 +3,7 @@
  * cache. Tests: test_import_blocks.c. */
 #include "base/announce.h"
 #include "base/endian.h"
+#include "formats/parts/blocks.h"
 #include "formats/parts/state.h"
 
 #include "safetensors_convert.h"
@@ -128,4 +129,25 @@ sft_code sfti_codec_source(sfti_import *im, const sfti_item *item, sft_dtype to,
                          sft_dtype_describe(to)->bits / 8, item->name };
     sft_source source = { s, &codec_source_vtable, bytes, NULL, false };
     return sfti_import_own(im, &source, out);
+}
+
+static const sfti_item *blocks_at(const sft_import *im, size_t i) {
+    const sfti_item *item = i < im->parts.count ? &im->items.at[im->item_of[i]] : NULL;
+    return item && item->codec ? item : NULL;
+}
+
+bool sfti_import_is_blocks(const sft_import *import, size_t i) {
+    return blocks_at(import, i) != NULL;
+}
+
+sft_code sfti_import_blocks_to(sft_import *import, size_t i, sft_dtype to, sft_error *err) {
+    const sfti_item *item = blocks_at(import, i);
+    if (!item || import->parts.at[i].spec.dtype == to) return SFT_OK;
+    sft_part *part = &import->parts.at[i];
+    part->spec.dtype = to;
+    if (part->source == item->source) return SFT_OK; /* there are no elements */
+    import->err = err;
+    sft_code code = sfti_codec_source(import, item, to, &part->source);
+    import->err = NULL;
+    return code;
 }

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "convert/adapter.h"
+#include "convert/computed.h"
 #include "convert/dropped.h"
 #include "keys/digest_keys.h"
 #include "safetensors_report.h"
@@ -90,7 +91,9 @@ static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     if (!c->quants) action = decide(c, i, row);
     else action = c->quants[i] ? SFT_CONVERT_DEQUANTIZE
                 : c->search.taken[i] == SFTI_QUANT_REFUSED ? SFT_CONVERT_REFUSED
-                : c->search.taken[i] ? SFT_CONVERT_DROP : SFT_CONVERT_OTHER;
+                : c->search.taken[i] ? SFT_CONVERT_DROP
+                : c->computed && c->computed[i] && tensor->dtype != c->to ? SFT_CONVERT_CAST
+                : SFT_CONVERT_OTHER;
     row->action = (uint8_t)action;
     next->begin = row->begin;
     if (action == SFT_CONVERT_DROP) bytes = 0;
@@ -331,8 +334,8 @@ static sft_code check_lossy(const sft_conversion *c, sft_error *err) {
 
 static SFTI_OPTIONS_TAKE(conversion_take, sft_convert_options, SFT_CONVERT_OPTIONS_INIT, alloc)
 
-sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_options *options,
-                            sft_conversion **out, sft_error *err) {
+sft_code sfti_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_options *options,
+                             const bool *computed, sft_conversion **out, sft_error *err) {
     sft_convert_options own;
     if (out) *out = NULL;
     if (!set || !out || !sft_dtype_describe(to))
@@ -354,12 +357,18 @@ sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_
     c->to = to;
     c->options = own;
     c->options.alloc = &c->alloc;
+    c->computed = computed;
     sfti_cast_kernels_fill(&c->kernels, 0);
     code = decide_all(c, err);
     if (!code) code = check_lossy(c, err);
     if (!code) *out = c;
     else sft_conversion_free(c);
     return code;
+}
+
+sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_options *options,
+                            sft_conversion **out, sft_error *err) {
+    return sfti_conversion_new(set, to, options, NULL, out, err);
 }
 
 void sft_conversion_free(sft_conversion *conversion) {

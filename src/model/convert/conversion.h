@@ -70,6 +70,7 @@ struct sft_conversion {
     uint32_t mode; /* sft_set_output_mode */
     sft_dtype to;
     sft_convert_options options;
+    const bool *computed; /* sfti_conversion_new */
     size_t count;
     sfti_converted *rows;   /* of the set's tensors, and where the last one ends */
     sfti_declared declared;

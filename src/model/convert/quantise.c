@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/job.h"
 #include "base/json.h"
+#include "convert/computed.h"
 #include "convert/conversion.h"
 #include "convert/dropped.h"
 #include "convert/targets.h"
@@ -101,6 +102,7 @@ static sft_code decide_row(sfti_quantising *q, size_t i, sft_error *err) {
     const sft_tensor *tensor = sft_set_tensor_at(q->set, i);
     sft_convert_action before = sft_conversion_action(q->values, i, NULL);
     bool coded = before == SFT_CONVERT_DEQUANTIZE;
+    bool computed = q->options.computed && q->options.computed[i];
     *row = (quantise_row){ .action = SFTI_QUANTISE_LEFT };
     if (before == SFT_CONVERT_DROP) row->action = SFTI_QUANTISE_GONE;
     if (!q->options.from_quantised && (coded || is_plain_code(tensor))) {
@@ -118,7 +120,7 @@ static sft_code decide_row(sfti_quantising *q, size_t i, sft_error *err) {
     if (!row->why)
         row->why = sfti_encoded_begin(&q->how, spec->shape[0], spec->shape[1], &row->matrix);
     if (!row->why) row->action = SFTI_QUANTISE_CODES;
-    else if (coded) row->action = SFTI_QUANTISE_VALUES;
+    else if (coded || computed) row->action = SFTI_QUANTISE_VALUES;
     return SFT_OK;
 }
 
@@ -372,8 +374,11 @@ static sft_code open_values(sfti_quantising *q, sft_error *err) {
     sft_code code = sft_conversion_new(q->set, SFT_F32, &options, &q->plain, err);
     options.dequantize = true;
     if (!code) code = sft_conversion_new(q->set, SFT_F32, &options, &q->values, err);
-    if (!code && sft_conversion_count(q->values, SFT_CONVERT_DEQUANTIZE) > 0)
-        code = sft_conversion_new(q->set, SFT_BF16, &options, &q->spared, err);
+    bool may_spare = q->options.computed
+                  || (q->values && sft_conversion_count(q->values, SFT_CONVERT_DEQUANTIZE) > 0);
+    if (!code && may_spare)
+        code = sfti_conversion_new(q->set, SFT_BF16, &options, q->options.computed, &q->spared,
+                                   err);
     if (code == SFT_CAST_DTYPE) sfti_hint(err, SFT_HINT_NONE);
     return code;
 }

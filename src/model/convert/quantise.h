@@ -33,6 +33,7 @@ typedef struct sfti_quantise_options {
      * it is quantised; "": no matrix of a layer, and not worth telling. */
     const char *(*spares)(void *ctx, size_t i, const sft_spec *values);
     void *ctx;
+    const bool *computed; /* sfti_conversion_new: their values are written where they are spared */
     const uint32_t *shard_of; /* the file of each tensor; NULL: that of the set */
     const sft_files *files;
     const sft_allocator *alloc;

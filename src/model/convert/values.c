@@ -1,6 +1,7 @@
 /* What a conversion would write, as a set: a model read through its quantisation. Tests:
  * test_values.c. */
 #include "convert/conversion.h"
+#include "safetensors_report.h"
 #include "set/image.h"
 
 /* The owner of its image. */
@@ -37,6 +38,7 @@ sft_code sft_conversion_set(sft_conversion *conversion, sft_set *set, const char
         if (c->rows[i].action != SFT_CONVERT_DROP) parts[count++] = sft_conversion_part(c, i);
     sfti_image_of of = { .parts = parts, .count = count, .metadata_count = c->metadata_count,
                          .plan = &plan, .arena = &c->arena, .owner = owner,
-                         .close = close_conversion, .mode = conversion_mode, .serial = true };
+                         .close = close_conversion, .mode = conversion_mode,
+                         .input_bytes = sft_set_file_bytes(c->set), .serial = true };
     return sfti_image_set(&of, path, out, err);
 }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "bytes/source.h"
 #include "os/os.h"
+#include "set/set.h"
 
 #include <string.h>
 
@@ -135,6 +136,9 @@ sft_code sfti_image_set(const sfti_image_of *of, const char *path, sft_set **out
     options.level = m->of.plan->level;
     m->of.plan = NULL; /* the caller's */
     sft_source source = { m, &image_source_vtable, sft_plan_total(m->plan), NULL, false };
+    uint64_t input_bytes = m->of.input_bytes; /* closing the source frees m */
     code = sft_open_source(source, &options, &file, err);
-    return code ? code : sft_set_from_file(file, path, out, err);
+    if (!code) code = sft_set_from_file(file, path, out, err);
+    if (!code) (*out)->input_bytes = input_bytes;
+    return code;
 }

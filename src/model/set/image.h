@@ -16,6 +16,7 @@ typedef struct sfti_image_of {
     void *owner;
     void (*close)(void *owner); /* with the set, and on failure, too */
     uint32_t (*mode)(const void *owner);
+    uint64_t input_bytes; /* of the files that it is read from; 0: of the file that it would be */
     bool serial; /* the parts' sources are read by one thread at a time */
 } sfti_image_of;
 

@@ -26,12 +26,12 @@ static void sums_add(set_sums *sums, const sft_set *set) {
     for (size_t i = 0; i < set->shard_count; i++) {
         const sft_file *file = set->files[i];
         uint32_t alignment = sft_file_alignment(file);
-        sfti_total_add(&sums->bytes, sft_file_size(file));
         sfti_total_add(&sums->header_bytes, sft_file_header_bytes(file));
         sfti_total_add(&sums->data_bytes, sft_file_data_bytes(file));
         if (alignment < sums->alignment) sums->alignment = alignment;
         sums->incomplete = sums->incomplete || !sft_file_complete(file);
     }
+    sfti_total_add(&sums->bytes, sft_set_file_bytes(set));
     sfti_total_add(&sums->tensors, set->count);
     sfti_total_add(&sums->unaligned, sft_set_unaligned_count(set));
     for (size_t i = 0; i < count; i++) {

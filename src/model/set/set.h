@@ -13,6 +13,7 @@ struct sft_set {
     const char **paths;
     const char *index_path;
     sft_span index_metadata;
+    uint64_t input_bytes; /* of the files that an image is read from; 0: those of `files` */
     const sft_files *from; /* of which some paths may be; or NULL */
     size_t count;
     /* NULL in a set of one: */

@@ -1,7 +1,7 @@
 /* Totals of a set: bytes, dtypes, alignment. Tests: test_render.c. */
 #include "base/checked.h"
 #include "safetensors_report.h"
-#include "safetensors_set.h"
+#include "set/set.h"
 
 /* ── Linear in shards ── */
 
@@ -12,7 +12,9 @@ static uint64_t total_files(const sft_set *set, uint64_t (*of_file)(const sft_fi
     return sum;
 }
 
-uint64_t sft_set_file_bytes(const sft_set *set) { return total_files(set, sft_file_size); }
+uint64_t sft_set_file_bytes(const sft_set *set) {
+    return set->input_bytes ? set->input_bytes : total_files(set, sft_file_size);
+}
 
 uint64_t sft_set_header_bytes(const sft_set *set) {
     return total_files(set, sft_file_header_bytes);

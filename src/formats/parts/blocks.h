@@ -1,0 +1,13 @@
+/* Blocks of another format, whose values are computed while they are read: what to. */
+#ifndef SFTI_IMPORT_BLOCKS_H
+#define SFTI_IMPORT_BLOCKS_H
+
+#include "safetensors_import.h"
+
+/* Whether tensor i of the import is stored in blocks. */
+bool sfti_import_is_blocks(const sft_import *import, size_t i);
+/* Its values become F16, BF16 or F32 rather than options.dequantised; a tensor that is not stored
+ * in blocks stays as it is. Before sft_import_set. */
+sft_code sfti_import_blocks_to(sft_import *import, size_t i, sft_dtype to, sft_error *err);
+
+#endif

@@ -133,7 +133,7 @@ static void run_add(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     add_run a = { .c = c, .parts = { .arena = { .alloc = c->alloc } } };
     sft_code code = add_to_model(&a, operands, count, &err);
-    if (code) cli_fail_input(c, cli_is_remote_error(code) ? operands[0] : a.path, &err);
+    if (code) cli_fail_input(c, cli_parts_blame(&a.parts, code, operands[0], a.path), &err);
     for (size_t i = 0; i < a.array_count; i++) sft_import_close(a.arrays[i].import);
     cli_parts_free(&a.parts);
 }

@@ -184,7 +184,7 @@ static void run_selection(cli *c, const char *input, void *ctx) {
     cli_parts parts = { .arena = { .alloc = c->alloc }, .path = input };
     sft_code code = select_model(s, input, &parts, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, input, &err);
-    else if (code) cli_fail_input(c, cli_is_remote_error(code) ? input : parts.path, &err);
+    else if (code) cli_fail_input(c, cli_parts_blame(&parts, code, input, parts.path), &err);
     cli_parts_free(&parts);
 }
 

@@ -33,7 +33,7 @@ static void run_split(cli *c, char **operands, size_t count) {
     cli_parts parts = { .arena = { .alloc = c->alloc } };
     (void)count;
     sft_code code = split_model(c, operands, &parts, &err);
-    if (code) cli_fail_input(c, cli_is_remote_error(code) ? operands[0] : parts.path, &err);
+    if (code) cli_fail_input(c, cli_parts_blame(&parts, code, operands[0], parts.path), &err);
     cli_parts_free(&parts);
 }
 

@@ -49,7 +49,7 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
 
 /* ── Tensors ── */
 
-/* A remote file: its error does not say which one of several failed. */
+/* A remote file or a model in another format: its error does not say whose it is. */
 typedef struct named_source {
     sft_source inner;
     const char *path;
@@ -69,8 +69,12 @@ static void named_expect(void *ctx, const sft_run *runs, size_t count) {
     sft_source_expect(&named->inner, runs, count);
 }
 
+static uint32_t named_mode(void *ctx) {
+    return sft_source_mode(&((const named_source *)ctx)->inner);
+}
+
 static const sft_source_vtable named_source_vtable = {
-    .size = sizeof(sft_source_vtable), .read = named_read, .expect = named_expect
+    sizeof(sft_source_vtable), named_read, NULL, named_expect, named_mode
 };
 
 static sft_code list_shards(const cli *c, cli_parts *p, const sft_set *set, sft_source **out,
@@ -81,7 +85,7 @@ static sft_code list_shards(const cli *c, cli_parts *p, const sft_set *set, sft_
     for (size_t i = 0; i < count; i++) {
         const char *path = sft_set_shard_path(set, i);
         (*out)[i] = sft_file_source(sft_set_shard_at(set, i));
-        if (!cli_is_remote(c, path)) continue;
+        if (!p->imported && !cli_is_remote(c, path)) continue;
         named_source *named = sfti_arena_take(&p->arena, sizeof *named);
         if (!named) return sfti_fail_memory(err, sizeof *named);
         *named = (named_source){ (*out)[i], path, p };
@@ -195,6 +199,12 @@ static sft_code list_metadata(cli_parts *p, sft_error *err) {
         for (size_t i = 0; i < sft_file_metadata_count(p->files[f]); i++)
             p->picks[at++] = (cli_pick){ (uint32_t)f, (uint32_t)i };
     return settle_picks(p, err);
+}
+
+const char *cli_parts_blame(const cli_parts *parts, sft_code code, const char *input,
+                            const char *otherwise) {
+    const char *unread = atomic_load(&parts->unread);
+    return unread ? unread : cli_is_remote_error(code) && input ? input : otherwise;
 }
 
 unsigned cli_parts_stale(const cli_parts *p, bool one_file) {

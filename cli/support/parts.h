@@ -46,7 +46,9 @@ typedef struct cli_parts {
     void *ctx;
     const sft_sink *sink; /* while one file is written: where to */
     const char *path;   /* of the model that failed, or NULL */
-    _Atomic(const char *) unread; /* path of a remote file of which a read failed, or NULL */
+    /* Path of a remote file, or of one if any is in another format, of which a read failed, or
+     * NULL. */
+    _Atomic(const char *) unread;
 } cli_parts;
 
 /* Open all models the operands name and list their tensors. NULL-safe to free afterwards
@@ -65,6 +67,10 @@ void cli_parts_free(cli_parts *parts);
 void cli_parts_drop(cli_parts *parts);
 /* Pair i of the metadata; parts is a cli_parts. */
 sft_pair cli_parts_pair(const void *parts, size_t i);
+/* The path that a failure is about: the file of which a read failed; input, which may be NULL, if
+ * it is remote; else the other one. */
+const char *cli_parts_blame(const cli_parts *parts, sft_code code, const char *input,
+                            const char *otherwise);
 /* Digests (keys/digest_keys.h) that do not hold for the parts, written as one file or several:
  * all, unless they are the data of one file as it is. */
 unsigned cli_parts_stale(const cli_parts *parts, bool one_file);

@@ -144,6 +144,7 @@ void sft_import_close(sft_import *import) {
     if (!import) return;
     sft_allocator alloc = import->budget.own;
     for (sfti_held *held = import->held; held; held = held->next) sft_source_close(&held->source);
+    sfti_checks_end(import);
     if (import->work.in) (void)sfti_os_resize(NULL, import->work.in, 2 * SFTI_WORK_BYTES, 0);
     if (import->work.has_mutex) sfti_os_mutex_free(&import->work.mutex);
     sfti_arena_free(&import->arena);

@@ -448,9 +448,9 @@ static void factor_verb(cli *c, sft_adapter_verb verb, char **operands, size_t c
     factors_run run = { .c = c, .verb = verb, .options = SFT_ADAPTER_FACTORS_OPTIONS_INIT,
                         .arena = { .alloc = c->alloc } };
     sft_code code = factor_all(&run, operands, count, &err);
-    const char *unread = atomic_load(&run.parts.unread);
+    if (code) run.blame = cli_parts_blame(&run.parts, code, NULL, run.blame);
     if (code == SFT_BAD_ARGUMENT && !run.blame) cli_fail_usage(c, &err);
-    else if (code) lora_fail(c, unread ? unread : run.blame, &err);
+    else if (code) lora_fail(c, run.blame, &err);
     sft_adapter_factors_free(run.factors);
     for (size_t i = 0; i < run.adapter_count; i++) lora_close(&run.adapters[i]);
     cli_parts_free(&run.parts);

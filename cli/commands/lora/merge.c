@@ -305,8 +305,7 @@ void lora_merge(cli *c, char **operands, size_t count) {
     merge_run run = { .c = c, .count = count - 1, .parts = { .arena = { .alloc = c->alloc } } };
     if (!cli_parse_threads(c, &run.threads)) return;
     sft_code code = merge_all(&run, operands, &err);
-    const char *unread = atomic_load(&run.parts.unread);
-    if (code && unread) run.blame = unread;
+    if (code) run.blame = cli_parts_blame(&run.parts, code, NULL, run.blame);
     if (code) lora_fail(c, run.blame, &err);
     sft_adapter_merge_free(run.merge);
     for (size_t i = 0; run.adapters && i < run.count; i++) lora_close(&run.adapters[i]);

@@ -296,8 +296,7 @@ void merge_by_method(cli *c, char **operands, size_t count) {
     run.text.alloc = c->alloc;
     c->imports_exact = c->imports_whole = true;
     sft_code code = merge_all(&run, operands, count, &err);
-    const char *unread = atomic_load(&run.parts.unread);
-    if (code && unread) run.blame = unread;
+    if (code) run.blame = cli_parts_blame(&run.parts, code, NULL, run.blame);
     if (code) fail(&run, &err);
     sfti_merge_hash_stop(&run.hashing);
     sfti_merged_free(run.merged);

@@ -89,10 +89,8 @@ static void run_merge(cli *c, char **operands, size_t count) {
     cli_parts parts = { .arena = { .alloc = c->alloc } };
     cli_output out;
     sft_code code = merge_models(c, operands, count, &out, &parts, &err);
-    const char *unread = atomic_load(&parts.unread);
-    if (cli_is_remote_error(code) && count == 1) parts.path = operands[0];
-    else if (code && unread) parts.path = unread;
-    if (code) cli_fail_input(c, parts.path, &err);
+    const char *input = count == 1 ? operands[0] : NULL;
+    if (code) cli_fail_input(c, cli_parts_blame(&parts, code, input, parts.path), &err);
     cli_parts_free(&parts);
 }
 

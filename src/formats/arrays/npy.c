@@ -187,7 +187,7 @@ static sft_code npy_header(npy_text *t, npy_array *out) {
 typedef struct npy_place {
     const sft_source *source;
     uint64_t begin, len;
-    const uint32_t *crc32; /* of all of it, if it stands in the source as it is; or NULL */
+    const uint32_t *crc32; /* of all of it; or NULL */
     const sfti_crc32_table *table;
     const char *note;
 } npy_place;
@@ -312,13 +312,9 @@ sft_code sfti_read_npz(sfti_import *im, const sfti_zip *zip) {
     sfti_announce_end(&all);
     for (size_t i = 0; i < zip->count; i++) {
         const sfti_zip_entry *entry = &zip->entries[i];
-        npy_place place = { archive, entry->begin, entry->size, &entry->crc32, &table, NULL };
-        sft_code code = SFT_OK;
-        if (entry->deflated) {
-            place.crc32 = NULL; /* the source compares it */
-            place.note = "deflated";
-            code = sfti_zip_source(im, archive, entry, &place.source, &place.begin);
-        }
+        npy_place place = { NULL, 0, entry->size, &entry->crc32, &table,
+                            entry->deflated ? "deflated" : NULL };
+        sft_code code = sfti_zip_bytes(im, archive, entry, &place.source, &place.begin);
         if (!code) code = npy_add(im, &place, without_npy(entry->name));
         if (code) return code;
     }

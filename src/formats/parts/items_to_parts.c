@@ -252,7 +252,7 @@ sft_code sfti_import_settle(sfti_import *im) {
     if (!code && !im->item_of) code = sfti_fail_memory(im->err, im->items.count);
     for (size_t i = 0; !code && i < im->items.count; i++)
         if (!im->items.at[i].dropped) code = make_part(im, i);
-
+    if (!code) code = sfti_checks_begin(im);
     if (code) return code;
     size_t count = im->metadata.count, kept = 0;
     uint32_t *order = sfti_arena_sorted(&im->arena, count, compare_keys, im->metadata.at);

@@ -67,6 +67,9 @@ typedef struct sfti_checksum {
     bool castagnoli; /* it is a CRC-32C */
 } sfti_checksum;
 
+/* What is known of the records' checksums (checked.c). */
+typedef struct sfti_checks sfti_checks;
+
 /* More different globals than these are only counted. */
 #define SFTI_MOST_GLOBALS 4096
 
@@ -121,6 +124,7 @@ struct sft_import {
     /* Once settled, one for each tensor of the result: */
     SFTI_IMPORT_LIST(sft_part) parts;
     uint32_t *item_of;
+    sfti_checks *checks; /* NULL: no records */
     sfti_workspace work;
 };
 
@@ -154,8 +158,9 @@ sft_code sfti_import_joined(sfti_import *im, const sfti_piece *pieces, size_t co
 uint32_t sfti_mode_inner(void *ctx);
 /* A source of the reader's own; the import closes it. */
 sft_code sfti_import_own(sfti_import *im, const sft_source *made, const sft_source **out);
-/* When bytes [begin, begin + len) of a source are copied as a whole, their CRC-32 must be this,
- * else SFT_FOREIGN_CHECKSUM. castagnoli: their CRC-32C, not masked. */
+/* The CRC-32 of bytes [begin, begin + len) of a source must be this: else reading the last of them
+ * for a tensor, or any of them out of order, is SFT_FOREIGN_CHECKSUM. castagnoli: their CRC-32C,
+ * not masked. */
 sft_code sfti_import_crc32(sfti_import *im, const sft_source *source, uint64_t begin,
                            uint64_t len, uint32_t crc32, bool castagnoli);
 
@@ -223,6 +228,15 @@ void *sfti_list_more(sfti_import *im, void *list, size_t each);
 
 /* After the reader: names, aliases, limits; items become parts. */
 sft_code sfti_import_settle(sfti_import *im);
+
+/* The parts whose items begin in a record with a checksum get sources that compare it: no byte of
+ * a record is read as a whole, out of order or through a view, without. Thread-safe. */
+sft_code sfti_checks_begin(sfti_import *im);
+void sfti_checks_end(sfti_import *im);
+/* The record of part i, unless it has none or that was compared and is right. */
+const sfti_checksum *sfti_checks_left(const sfti_import *im, size_t i);
+/* Reads that record and compares it. */
+sft_code sfti_checks_compare(const sfti_import *im, size_t i, sft_error *err);
 
 /* Sources of items that are not carried as they are stored. */
 sft_code sfti_view_source(sfti_import *im, const sfti_item *item, const sft_source **out);

@@ -60,7 +60,10 @@ sft_code sfti_zip_open(sfti_import *im, const sft_source *source, sfti_zip *out)
 /* The entry of exactly that name, or NULL. O(1). */
 const sfti_zip_entry *sfti_zip_find(const sfti_zip *zip, sft_span name);
 /* A source of the entry's bytes, [0, size): the archive itself from *begin on if it is stored, else
- * one that inflates. Its CRC is compared when it is read as a whole. */
+ * one that inflates. */
+sft_code sfti_zip_bytes(sfti_import *im, const sft_source *archive, const sfti_zip_entry *entry,
+                        const sft_source **out, uint64_t *begin);
+/* The same; tensors whose bytes begin in it compare its CRC. */
 sft_code sfti_zip_source(sfti_import *im, const sft_source *archive, const sfti_zip_entry *entry,
                          const sft_source **out, uint64_t *begin);
 /* All of an entry in memory, CRC compared. */

@@ -7,16 +7,21 @@ const sfti_zip_entry *sfti_zip_find(const sfti_zip *zip, sft_span name) {
     return i == SFTI_NO_NAME ? NULL : &zip->entries[i];
 }
 
-sft_code sfti_zip_source(sfti_import *im, const sft_source *archive, const sfti_zip_entry *entry,
-                         const sft_source **out, uint64_t *begin) {
+sft_code sfti_zip_bytes(sfti_import *im, const sft_source *archive, const sfti_zip_entry *entry,
+                        const sft_source **out, uint64_t *begin) {
+    sfti_deflated bytes = { entry->begin, entry->stored, entry->size, entry->crc32 };
     *begin = 0;
-    if (entry->deflated) {
-        sfti_deflated bytes = { entry->begin, entry->stored, entry->size, entry->crc32 };
-        return sfti_inflate_source(im, entry->inflater, &bytes, out);
-    }
+    if (entry->deflated) return sfti_inflate_source(im, entry->inflater, &bytes, out);
     *out = archive;
     *begin = entry->begin;
-    return sfti_import_crc32(im, archive, entry->begin, entry->size, entry->crc32, false);
+    return SFT_OK;
+}
+
+sft_code sfti_zip_source(sfti_import *im, const sft_source *archive, const sfti_zip_entry *entry,
+                         const sft_source **out, uint64_t *begin) {
+    sft_code code = sfti_zip_bytes(im, archive, entry, out, begin);
+    if (code) return code;
+    return sfti_import_crc32(im, *out, *begin, entry->size, entry->crc32, false);
 }
 
 static sft_code load_stored(sfti_import *im, const sft_source *archive,
@@ -37,6 +42,6 @@ sft_code sfti_zip_load(sfti_import *im, const sft_source *archive, const sfti_zi
     const sft_source *source;
     uint64_t begin;
     if (!entry->deflated) return load_stored(im, archive, entry, out);
-    sft_code code = sfti_zip_source(im, archive, entry, &source, &begin);
+    sft_code code = sfti_zip_bytes(im, archive, entry, &source, &begin);
     return code ? code : sfti_import_load(im, source, begin, entry->size, out);
 }

@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "commands/commands.h"
 #include "convert/dropped.h"
+#include "set/deep.h"
 #include "support/files.h"
 #include "support/hints.h"
 #include "support/models.h"
@@ -13,7 +14,6 @@
 #include "safetensors_index.h"
 #include "safetensors_scan.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* ── The rules ── */
@@ -150,33 +150,10 @@ static void explain_file(cli *c, const char *path, const sft_scan *scan) {
     }
 }
 
-static void deep_count(cli *c, const sft_set *set, const char *what, uint64_t count,
-                       uint64_t tensors, uint64_t first) {
-    cli_printf(&c->out, "%" PRIu64 " %s", count, what);
-    if (!count) return;
-    cli_printf(&c->out, " in %" PRIu64 " tensor%s", tensors, tensors == 1 ? "" : "s");
-    const sft_tensor *tensor = first < SIZE_MAX ? sft_set_tensor_at(set, (size_t)first) : NULL;
-    if (!tensor) return;
-    cli_text(&c->out, " (first ");
-    cli_quoted(&c->out, tensor->name);
-    cli_text(&c->out, ")");
-}
-
-/* NaN and infinities, if there are any, or with --explain. */
-static void deep_line(cli *c, const char *path, const sft_set *set, const sft_deep_counts *deep) {
-    if (!c->set.explain && !deep->nan && !deep->inf) return;
-    cli_path_bold(&c->out, path, ": among %" PRIu64 " value%s: ", deep->values,
-                  deep->values == 1 ? "" : "s");
-    deep_count(c, set, "NaN", deep->nan, deep->tensors_with_nan, deep->first_nan_tensor);
-    cli_text(&c->out, ", ");
-    deep_count(c, set, "infinite", deep->inf, deep->tensors_with_inf, deep->first_inf_tensor);
-    cli_text(&c->out, "\n");
-}
-
 /* ── Models in other formats ── */
 
 /* A model in another format is valid if all of it can be imported: its table of contents holds
- * together, and with --deep its records have their checksums. */
+ * together, and with --deep its records have their checksums and its values can be read. */
 
 static void show_foreign(cli *c, const char *path, const sft_import *import) {
     const sft_import_format_info *format = sft_import_format_describe(sft_import_format_of(import));
@@ -187,7 +164,8 @@ static void show_foreign(cli *c, const char *path, const sft_import *import) {
 }
 
 /* import NULL: it could not be opened. err NULL: it is valid. */
-static void put_foreign(cli *c, const char *path, const sft_import *import, const sft_error *err) {
+static void put_foreign(cli *c, const char *path, const sft_import *import,
+                        const sft_deep_counts *deep, const sft_error *err) {
     cli_object object = { .c = c, .path = path, .sink = cli_result_begin(c) };
     sfti_json_writer *w = &object.w;
     sfti_json_write(w, &object.sink, 0, &object.err);
@@ -198,9 +176,22 @@ static void put_foreign(cli *c, const char *path, const sft_import *import, cons
     sfti_json_close(w, ']');
     sfti_json_put_open(w, "notes", '[');
     sfti_json_close(w, ']');
-    sfti_json_put_null(w, "deep");
+    sfti_put_deep(w, deep);
     if (import) cli_put_import(c, w, path, import);
     cli_object_end(&object);
+}
+
+/* Its checksums, then its values; *import becomes that of the set, or NULL if there is none. */
+static sft_code look_foreign(cli *c, const char *path, sft_import **import, sft_set **set,
+                             sft_deep_counts *deep, sft_error *err) {
+    cli_progress progress;
+    sft_job job = cli_progress_begin(&progress, c, path);
+    sft_code code = sft_import_verify(*import, &job, err);
+    cli_progress_end(&progress);
+    if (code) return code;
+    code = sft_import_set(*import, path, set, err);
+    if (code) *import = NULL;
+    return code ? code : cli_check_values(c, path, *set, deep, err);
 }
 
 /* False, and nothing is printed, if it is in no format that is read. */
@@ -208,24 +199,26 @@ static bool check_foreign(cli *c, const char *path) {
     sft_error err = SFT_ERROR_INIT;
     sft_import *import = NULL;
     sft_import_format format;
+    sft_set *set = NULL;
+    sft_deep_counts deep;
     sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
     options.alloc = &c->alloc;
     options.files = c->open.files;
+    options.dequantised = SFT_F32; /* which holds all values of blocks, and is computed only then */
     if (sft_import_recognise(path, c->open.files, &format, NULL)) return false;
     sft_code code = sft_import_open(path, &options, &import, &err);
     /* a zip archive that is cut is not recognised, and may be a checkpoint all the same */
     bool known = format != SFT_IMPORT_NONE || code == SFT_FOREIGN_TRUNCATED;
-    if (known && !code && c->set.deep) {
-        cli_progress progress;
-        sft_job job = cli_progress_begin(&progress, c, path);
-        code = sft_import_verify(import, &job, &err);
-        cli_progress_end(&progress);
-    }
-    if (known && cli_is_json(c)) put_foreign(c, path, import, code ? &err : NULL);
+    bool look = known && !code && c->set.deep;
+    if (look) code = look_foreign(c, path, &import, &set, &deep, &err);
+    const sft_deep_counts *found = look && !code ? &deep : NULL;
+    if (known && cli_is_json(c)) put_foreign(c, path, import, found, code ? &err : NULL);
     else if (known && code) verdict_line(c, path, &err);
     else if (known) show_foreign(c, path, import);
+    if (found && !cli_is_json(c)) cli_deep_line(c, path, set, found);
     if (known && code) cli_status(c, CLI_NO);
-    sft_import_close(import);
+    if (set) sft_set_close(set); /* which owns the import */
+    else sft_import_close(import);
     return known;
 }
 
@@ -324,19 +317,6 @@ static void judge_shards(verdict *v, const sft_index *names) {
         }
     }
     sfti_arena_free(&arena);
-}
-
-/* ── Values ── */
-
-/* Looks at every value of an open model; the status becomes 1 when there are NaN or infinities. */
-static sft_code check_values(cli *c, const char *path, const sft_set *set, sft_deep_counts *deep,
-                             sft_error *err) {
-    cli_progress progress;
-    sft_job job = cli_progress_begin(&progress, c, path);
-    sft_code code = sft_set_check_deep(set, deep, &job, err);
-    cli_progress_end(&progress);
-    if (!code && (deep->nan || deep->inf)) cli_status(c, CLI_NO);
-    return code;
 }
 
 /* ── Quantised tensors ── */
@@ -438,7 +418,7 @@ static void check_set(cli *c, const cli_input *input) {
             /* the shards are sound: is the index, and what are the values? */
             sft_code code = cli_open_model(c, input, &set, &err);
             quantised.set = set;
-            if (!code && c->set.deep) code = check_values(c, v.path, set, &deep, &err);
+            if (!code && c->set.deep) code = cli_check_values(c, v.path, set, &deep, &err);
             if (!code && c->set.deep) v.deep = &deep;
             if (code) tell(&v, v.path, &err);
             else if (c->set.deep || !cli_is_remote(c, v.path)) judge_quantised(c, &quantised);
@@ -456,7 +436,7 @@ static void check_set(cli *c, const cli_input *input) {
     }
     if (!cli_is_json(c) && v.ok && c->set.explain)
         cli_path_bold(&c->out, v.path, ": index and shards are consistent\n");
-    if (!cli_is_json(c) && v.deep) deep_line(c, v.path, set, &deep);
+    if (!cli_is_json(c) && v.deep) cli_deep_line(c, v.path, set, &deep);
     if (!cli_is_json(c)) show_misfits(c, v.path, &quantised);
     sft_conversion_free(quantised.values);
     sft_set_close(set);
@@ -490,7 +470,7 @@ static void judge_file(cli *c, const cli_input *input, const sft_scan *scan) {
               && may_be_quantised(scan, input->path);
     sft_code code = look || codes ? cli_open_model(c, input, &set, &err) : SFT_OK;
     quantised.set = set;
-    if (look && !code) code = check_values(c, input->path, set, &deep, &err);
+    if (look && !code) code = cli_check_values(c, input->path, set, &deep, &err);
     if (codes && !code) judge_quantised(c, &quantised);
     if (code) {
         cli_fail_input(c, input->path, &err);
@@ -501,7 +481,7 @@ static void judge_file(cli *c, const cli_input *input, const sft_scan *scan) {
     } else {
         if (c->set.explain) explain_file(c, input->path, scan);
         else if (!valid) verdict_line(c, input->path, sft_scan_error(scan));
-        if (look) deep_line(c, input->path, set, &deep);
+        if (look) cli_deep_line(c, input->path, set, &deep);
         show_misfits(c, input->path, &quantised);
     }
     if (!valid) cli_status(c, CLI_NO);

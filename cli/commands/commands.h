@@ -4,6 +4,7 @@
 #define CLI_COMMANDS_H
 
 #include "support/cli.h"
+#include "safetensors_report.h"
 
 #define CLI_INSPECT(X) \
     X(info) X(ls) X(find) X(check) X(cat) X(hash) X(dup) X(diff) X(catalog) \
@@ -21,6 +22,12 @@ CLI_COMMANDS(CLI_DECLARE)
 /* select, by names: the model operands[0] without the tensors the others name: where it is, or to
  * -o. */
 void cli_select_without(cli *c, char **operands, size_t count);
+/* check --deep: looks at every value of an open model; the status becomes 1 if there are NaN or
+ * infinities. */
+sft_code cli_check_values(cli *c, const char *path, const sft_set *set, sft_deep_counts *deep,
+                          sft_error *err);
+/* What it found, if anything, or with --explain. */
+void cli_deep_line(cli *c, const char *path, const sft_set *set, const sft_deep_counts *deep);
 /* diff --merge-of. */
 void cli_diff_mixture(cli *c, char **operands, size_t count);
 /* The version of what thumbnail decodes pictures with; NULL: the system has none. */

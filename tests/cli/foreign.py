@@ -64,6 +64,17 @@ class Call:
         return self.function, (self.text,)
 
 
+class Module:
+    """A pickled torch.nn.Module."""
+
+    def __init__(self, parameters, buffers, modules, temporary=(), **others):
+        self.state = {"_parameters": parameters, "_buffers": buffers,
+                      "_non_persistent_buffers_set": set(temporary), "_modules": modules, **others}
+
+    def __reduce__(self):
+        return Name("model", "Module"), (), self.state
+
+
 class Pickler(pickle._Pickler):  # pylint: disable=protected-access
     """Storages are persistent, records of their own; names are written as they are."""
 
@@ -141,6 +152,13 @@ def wide(path):
     """complex128, which safetensors lacks, beside a tensor."""
     torch(path, {"plain": tensor(2),
                  "wide": Tensor(Storage([1.0, 2.0], "d", "ComplexDoubleStorage", 2), (1,))})
+
+
+def module(path):
+    """A module in another: a parameter, buffers, one of them not persistent, and an attribute."""
+    inner = Module({"weight": tensor(2)}, {"mean": tensor(1), "mask": tensor(3)}, {}, ["mask"],
+                   stride=tensor(4))
+    torch(path, Module({}, {"mask": tensor(5)}, {"inner": inner}, training=True))
 
 
 def z_image(path):
@@ -287,8 +305,9 @@ def msgpack(path):
                    + msgpack_text("params") + b"\x81" + msgpack_text("dense") + layer)
 
 
-KINDS = {f.__name__: f for f in (state_dict, calls, training, tied, wide, z_image, expanded,
-                                 folder, npz, gguf, gguf_blocks, gguf_part, onnx, msgpack)}
+KINDS = {f.__name__: f for f in (state_dict, calls, training, tied, wide, module, z_image,
+                                 expanded, folder, npz, gguf, gguf_blocks, gguf_part, onnx,
+                                 msgpack)}
 
 if __name__ == "__main__":
     KINDS[sys.argv[1]](*sys.argv[2:])

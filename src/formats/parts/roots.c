@@ -19,6 +19,9 @@ typedef struct roots_frame {
     sfti_value *value;
     uint64_t next;   /* child */
     size_t name_len; /* of the container's own name */
+    bool is_module;  /* of torch.nn: state_dict shows its parameters, buffers and modules alone */
+    const sfti_value *unsaved; /* of a module's buffers: the set of the names of those that
+                                  state_dict leaves out, or NULL */
 } roots_frame;
 
 typedef struct roots_walk {
@@ -109,7 +112,7 @@ static sft_code add_leaf(roots_walk *w, const sfti_value *value) {
 
 /* ── The walk ── */
 
-static sft_code enter_container(roots_walk *w, sfti_value *value) {
+static sft_code enter_container(roots_walk *w, sfti_value *value, const sfti_value *unsaved) {
     const sft_allocator *alloc = &w->im->arena.alloc;
     if (++w->entered > ENTERED)
         return sfti_fail_byte(w->im->err, SFT_FOREIGN_TABLE, value->at,
@@ -118,7 +121,10 @@ static sft_code enter_container(roots_walk *w, sfti_value *value) {
     roots_frame *frames = sfti_grow(alloc, w->at, w->depth, 1, &w->cap, sizeof *frames);
     if (!frames) return sfti_fail_memory(w->im->err, sizeof *frames);
     w->at = frames;
-    frames[w->depth++] = (roots_frame){ value, 0, w->name_len };
+    bool is_module = !w->im->options.all && sfti_object_attribute(value, "_parameters")
+                  && sfti_object_attribute(value, "_buffers")
+                  && sfti_object_attribute(value, "_modules");
+    frames[w->depth++] = (roots_frame){ value, 0, w->name_len, is_module, unsaved };
     return SFT_OK;
 }
 
@@ -127,7 +133,53 @@ static bool is_left_out(const roots_walk *w, const sfti_value *from, const sfti_
            sfti_branch_is_other(child);
 }
 
-static sft_code visit(roots_walk *w, const sfti_value *from, const sfti_child *child) {
+/* Whether a set of texts has the child's key. */
+static sft_code find_key(roots_walk *w, const sfti_value *set, const sfti_child *child,
+                         bool *found) {
+    sfti_child item;
+    *found = false;
+    if (child->key->kind != SFTI_VALUE_TEXT || !child->key->u.text) return SFT_OK;
+    sft_span key = { child->key->u.text, child->key->count };
+    for (uint64_t i = 0; !*found && sfti_value_child(set, i, &item); i++) {
+        const sfti_value *text = item.value;
+        sft_code code = sfti_subtree_look(w->im, set, &w->looked);
+        if (code) return code;
+        *found = text->kind == SFTI_VALUE_TEXT && text->u.text &&
+                 sft_span_equal((sft_span){ text->u.text, text->count }, key);
+    }
+    return SFT_OK;
+}
+
+/* Tensors of a module that its state_dict leaves out are told, and not imported. */
+static sft_code leave_unsaved(roots_walk *w, const roots_frame *frame, const sfti_child *child,
+                              bool *is_left) {
+    sfti_subtree sum = sfti_subtree_of(&w->sums, child->value);
+    bool has;
+    *is_left = false;
+    if (sum.tensors == 0 || !child->key) return SFT_OK;
+    sft_code code = SFT_OK;
+    if (frame->unsaved) code = find_key(w, frame->unsaved, child, is_left);
+    else *is_left = frame->is_module && !child->silent;
+    if (code || !*is_left) return code;
+    code = name_child(w, child, &has);
+    if (code) return code;
+    return sfti_import_leave(w->im, SFT_IMPORT_LEFT_BRANCH, (sft_span){ w->name, w->name_len },
+                             sum.tensors, sum.bytes,
+                             frame->unsaved ? "a buffer that is not persistent"
+                                            : "an attribute, which state_dict leaves out");
+}
+
+/* The names of a module's buffers that are not persistent, on entering its buffers; else NULL. */
+static const sfti_value *unsaved_of(const roots_frame *frame, const sfti_child *child) {
+    if (!frame->is_module || !child->silent || !sfti_value_is(child->key, "_buffers")) return NULL;
+    return sfti_object_attribute(frame->value, "_non_persistent_buffers_set");
+}
+
+static sft_code visit(roots_walk *w, const roots_frame *frame, const sfti_child *child) {
+    const sfti_value *from = frame->value;
+    bool is_left;
+    sft_code code = leave_unsaved(w, frame, child, &is_left);
+    if (code || is_left) return code;
     sfti_subtree sum = sfti_subtree_of(&w->sums, child->value);
     if (sum.tensors == 0 && child->value->sum == 0) return add_leaf(w, child->value);
     if (!sfti_subtree_enters(&w->sums, from, child->value) || is_left_out(w, from, child))
@@ -142,14 +194,15 @@ static sft_code visit(roots_walk *w, const sfti_value *from, const sfti_child *c
                                   "expected tensors in a list or dict, found them in a set, which "
                                   "has no order");
     bool has;
-    sft_code code = name_child(w, child, &has);
+    code = name_child(w, child, &has);
     if (code) return code;
     if (!has)
         return sfti_import_refuse(w->im, (sft_span){ w->name, w->name_len }, sum.bytes,
                                   SFT_FOREIGN_NAME, child->key->at,
                                   "expected text or an integer as key of a tensor, found %s",
                                   sfti_value_kind_name(child->key->kind));
-    return child->value->sum == 0 ? add_leaf(w, child->value) : enter_container(w, child->value);
+    return child->value->sum == 0 ? add_leaf(w, child->value)
+                                  : enter_container(w, child->value, unsaved_of(frame, child));
 }
 
 /* ── The report ── */
@@ -280,7 +333,7 @@ sft_code sfti_roots_import(sfti_import *im, sfti_value *root, sfti_value *hidden
                               "expected at most %llu tensors, found %llu",
                               (unsigned long long)MOST_TENSORS, (unsigned long long)tensors);
     if (!code && w.choice.root->sum != 0) {
-        code = enter_container(&w, w.choice.root);
+        code = enter_container(&w, w.choice.root, NULL);
         while (w.depth > 0 && !code) {
             roots_frame *frame = &w.at[w.depth - 1];
             sfti_child child;
@@ -288,7 +341,7 @@ sft_code sfti_roots_import(sfti_import *im, sfti_value *root, sfti_value *hidden
             code = sfti_subtree_look(im, frame->value, &w.looked);
             if (code) break;
             if (sfti_value_child(frame->value, frame->next++, &child))
-                code = visit(&w, frame->value, &child);
+                code = visit(&w, frame, &child);
             else w.depth--;
         }
     } else if (!code) { /* the chosen branch is a tensor itself: it has the name of its key */

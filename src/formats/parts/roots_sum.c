@@ -59,6 +59,15 @@ bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out) {
     }
 }
 
+const sfti_value *sfti_object_attribute(const sfti_value *object, const char *name) {
+    const sfti_value *map = object->kind == SFTI_VALUE_OBJECT ? object_attributes(object->u.object)
+                                                              : NULL;
+    for (uint32_t i = 0; map && i < map->count / 2; i++)
+        if (sfti_value_is(map->u.items[2 * (size_t)i], name))
+            return map->u.items[2 * (size_t)i + 1];
+    return NULL;
+}
+
 static bool is_container(const sfti_value *value) {
     sfti_child child;
     return sfti_value_child(value, 0, &child);

@@ -35,6 +35,9 @@ typedef struct sfti_child {
 /* Child i of a container, in file order; false past the last, and of what is none. */
 bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out);
 
+/* The attribute of an object; NULL: it has none of that name, or is no object. */
+const sfti_value *sfti_object_attribute(const sfti_value *object, const char *name);
+
 /* Counts one more look into a container; SFT_FOREIGN_TABLE for one too many in all. */
 sft_code sfti_subtree_look(sfti_import *im, const sfti_value *container, uint64_t *looked);
 /* Count all that hangs beneath a value. SFT_FOREIGN_AMBIGUOUS: a map has a key twice. */

@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "base/tree.h"
 #include "base/utf8.h"
+#include "set/deep.h"
 #include "set/set.h"
 #include "safetensors_report.h"
 #include "safetensors_scan.h"
@@ -272,7 +273,7 @@ static const char *level_name(sft_level level) {
     return names[level];
 }
 
-static void put_deep(sfti_json_writer *w, const sft_deep_counts *deep) {
+void sfti_put_deep(sfti_json_writer *w, const sft_deep_counts *deep) {
     sfti_json_key(w, "deep");
     if (!deep) {
         sfti_json_null(w);
@@ -313,7 +314,7 @@ sft_code sft_scan_json(const sft_scan *scan, const char *path, const sft_deep_co
         sfti_json_close(&w, '}');
     }
     sfti_json_close(&w, ']');
-    put_deep(&w, deep);
+    sfti_put_deep(&w, deep);
     return sfti_result_end(&w);
 }
 
@@ -331,7 +332,7 @@ sft_code sft_set_check_json(const sft_error *verdict, sft_level level, sft_span 
     sfti_json_close(&w, ']');
     sfti_json_put_open(&w, "notes", '[');
     sfti_json_close(&w, ']');
-    put_deep(&w, deep);
+    sfti_put_deep(&w, deep);
     sfti_json_put_open(&w, "shards", '[');
     if (shards.len) sfti_json_raw(&w, shards);
     sfti_json_close(&w, ']');

@@ -268,7 +268,7 @@ static void tell_json(mv_run *run, const char *path, const char *output, const c
     cli_object_end(&object);
 }
 
-/* Of what is moved: whether another model keeps the original. */
+/* Whether the original of a file that was to be moved stays, for another model. */
 static bool is_copied(const mv_run *run, const cli_move *move) {
     return run->how == CLI_MOVE && move->stays;
 }

@@ -45,7 +45,7 @@ char *sfti_arena_copy(sfti_arena *arena, const void *bytes, size_t len);
 /* Two texts, one behind the other, with a NUL behind them. */
 char *sfti_arena_join(sfti_arena *arena, sft_span a, sft_span b);
 /* Arrays that grow by doubling: items of which `count` are in use, with room for `more`. The array,
- * which may have moved and has *cap items: keep it, whatever else fails; NULL when out of memory. */
+ * which may have moved and has *cap items: keep it, whatever else fails; NULL: out of memory. */
 void *sfti_arena_grow(sfti_arena *arena, const void *items, size_t count, size_t more,
                       size_t *cap, size_t each);
 void *sfti_grow(const sft_allocator *a, void *items, size_t count, size_t more, size_t *cap,

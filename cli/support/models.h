@@ -143,8 +143,9 @@ extern const cli_option cli_import_options_table[];
 sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options, sft_set **out,
                        sft_import **import, sft_error *err);
 
-/* Whether convert casts blocks of another format that have this name, to --dtype. */
-bool cli_casts_blocks(const cli *c, sft_span name);
+/* Whether convert casts values of this name to --dtype that were computed from codes of another
+ * format. */
+bool cli_casts_computed(const cli *c, sft_span name);
 
 /* Lines about an import: aliases, what was left out, globals that a pickle loader would have
  * called; in the conditional unless the command writes. */

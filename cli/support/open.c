@@ -83,7 +83,7 @@ static sft_dtype blocks_dtype(const cli *c) {
     return told ? dtype : SFT_F16;
 }
 
-bool cli_casts_blocks(const cli *c, sft_span name) {
+bool cli_casts_computed(const cli *c, sft_span name) {
     if (cli_is_matching(&c->set)) return cli_is_matched(&c->set, name);
     return sft_dtype_describe(blocks_dtype(c))->kind == SFT_KIND_FLOAT;
 }
@@ -132,7 +132,7 @@ static sft_code choose_blocks(const cli *c, sft_import *import, sft_error *err) 
     sft_code code = SFT_OK;
     if (!c->imports || c->set.quantize) return SFT_OK;
     for (size_t i = 0; !code && i < sft_import_tensor_count(import); i++)
-        if (!cli_casts_blocks(c, sft_import_part(import, i).spec.name))
+        if (!cli_casts_computed(c, sft_import_part(import, i).spec.name))
             code = sfti_import_blocks_to(import, i, SFT_F16, err);
     return code;
 }

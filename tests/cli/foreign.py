@@ -44,6 +44,15 @@ class Tensor:
                  collections.OrderedDict()))
 
 
+class Quantised(Tensor):
+    """Bytes with a scale for all: qint8."""
+
+    def __reduce__(self):
+        return (Name("torch._utils", "_rebuild_qtensor"),
+                (self.storage, self.offset, self.shape, self.strides,
+                 (Name("torch", "per_tensor_affine"), 0.05, 3), False, collections.OrderedDict()))
+
+
 class Name:
     """A function or class by its name only."""
 
@@ -173,6 +182,15 @@ def z_image(path):
 def expanded(path):
     """Four bytes that ask for four terabytes."""
     torch(path, {"huge": Tensor(Storage([1.0]), (1 << 20, 1 << 20), 0, (0, 0))})
+
+
+def quantised(path):
+    """A matrix and a vector in qint8, a vector in F32."""
+    def coded(*shape):
+        count = shape[0] * shape[-1] if len(shape) > 1 else shape[0]
+        values = [i * 37 % 255 - 127 for i in range(count)]
+        return Quantised(Storage(values, "b", "QInt8Storage"), shape)
+    torch(path, {"up.weight": coded(64, 64), "up.bias": coded(64), "norm.weight": tensor(4)})
 
 
 def folder(path):
@@ -306,8 +324,8 @@ def msgpack(path):
 
 
 KINDS = {f.__name__: f for f in (state_dict, calls, training, tied, wide, module, z_image,
-                                 expanded, folder, npz, gguf, gguf_blocks, gguf_part, onnx,
-                                 msgpack)}
+                                 expanded, quantised, folder, npz, gguf, gguf_blocks, gguf_part,
+                                 onnx, msgpack)}
 
 if __name__ == "__main__":
     KINDS[sys.argv[1]](*sys.argv[2:])

@@ -221,9 +221,9 @@ static sft_code plan_and_warn(convert_run *run, sft_error *err) {
     options.alloc = &run->c->alloc;
     if (cli_is_matching(set)) options.match = is_matched;
     options.match_ctx = run;
-    sft_code code = convert_find_blocks(run, err);
+    sft_code code = convert_find_computed(run, err);
     if (!code)
-        code = sfti_conversion_new(run->parts.sets[0], run->to, &options, run->blocks,
+        code = sfti_conversion_new(run->parts.sets[0], run->to, &options, run->computed,
                                    &run->conversion, err);
     if (!code && options.match && run->matched == 0) code = cli_no_match(set, err);
     if (code) return code;

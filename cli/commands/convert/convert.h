@@ -15,8 +15,8 @@ typedef struct convert_run {
     bool casts; /* --dtype or --dequantize was given */
     bool into_folder; /* a model in several files stays one */
     uint32_t *shard_of; /* then of an import: which file each tensor of its set was in */
-    const bool *blocks; /* of each tensor of the set: whether it is blocks of another format that
-                           are cast or quantised; NULL: none is */
+    const bool *computed; /* of each tensor of the set: whether its values were computed from codes
+                             of another format and are cast or quantised; NULL: none */
     uint32_t threads;
     const struct sfti_quant_target *target; /* of --quantize, or NULL */
     const char *input;
@@ -67,8 +67,8 @@ void convert_layouts(cli *c, char **operands, size_t count);
 size_t convert_shard_count(const convert_run *run);
 /* Fills run->shard_of. */
 sft_code convert_import_shards(convert_run *run, sft_error *err);
-/* Fills run->blocks. */
-sft_code convert_find_blocks(convert_run *run, sft_error *err);
+/* Fills run->computed. */
+sft_code convert_find_computed(convert_run *run, sft_error *err);
 /* With --keep-mtime: times for as many shards and the index, all that of the import. */
 sft_code convert_import_mtimes(convert_run *run, size_t shards, const int64_t **out,
                                sft_error *err);

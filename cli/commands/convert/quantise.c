@@ -4,6 +4,7 @@
 #include "base/order.h"
 #include "commands/convert/convert.h"
 #include "convert/quantise.h"
+#include "formats/parts/blocks.h"
 #include "safetensors_info.h"
 #include "support/hints.h"
 #include "support/records.h"
@@ -94,7 +95,7 @@ static sft_code look_at_model(quantise_run *q, sft_error *err) {
 
 /* Matrices of another format whose bytes are codes: blocks of GGUF, quantised ones of PyTorch. */
 static sft_code refuse_codes(const sft_import *import, sft_error *err) {
-    const char *own = sft_import_format_of(import) == SFT_IMPORT_GGUF ? NULL : "dequantised";
+    const char *own = sft_import_format_of(import) == SFT_IMPORT_GGUF ? NULL : SFTI_NOTE_VALUES;
     for (size_t i = 0; i < sft_import_tensor_count(import); i++) {
         const char *note = sft_import_note(import, i);
         sft_part part = sft_import_part(import, i);
@@ -270,7 +271,7 @@ static sft_code plan_parts(quantise_run *q, sft_error *err) {
     const uint32_t *shard;
     sfti_quantise_options options = { .target = q->target, .spares = why_spared, .ctx = q,
                                       .from_quantised = c->set.from_quantised != 0,
-                                      .computed = run->blocks,
+                                      .computed = run->computed,
                                       .shard_of = run->shard_of,
                                       .files = c->open.files, .alloc = &c->alloc };
     sft_code code = sfti_quantising_new(p->sets[0], &options, &q->plan, err);
@@ -375,7 +376,7 @@ sft_code convert_quantise(convert_run *run, sft_error *err) {
                                     "found --in-place");
     sft_code code = look_at_model(&q, err);
     if (!code && run->c->import && !set->from_quantised) code = refuse_codes(run->c->import, err);
-    if (!code) code = convert_find_blocks(run, err);
+    if (!code) code = convert_find_computed(run, err);
     if (code) {
         sft_info_close(q.info);
         return code;

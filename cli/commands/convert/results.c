@@ -38,9 +38,9 @@ uint64_t convert_count_made(const convert_run *run) {
     const sft_conversion *conversion = run->conversion;
     uint64_t made = sft_conversion_count(conversion, SFT_CONVERT_CAST)
                     + sft_conversion_count(conversion, SFT_CONVERT_DEQUANTIZE);
-    for (size_t i = 0; run->blocks && i < sft_set_tensor_count(run->parts.sets[0]); i++) {
+    for (size_t i = 0; run->computed && i < sft_set_tensor_count(run->parts.sets[0]); i++) {
         sft_convert_action action = sft_conversion_action(conversion, i, NULL);
-        made += run->blocks[i] && sft_set_tensor_at(run->parts.sets[0], i)->dtype == run->to
+        made += run->computed[i] && sft_set_tensor_at(run->parts.sets[0], i)->dtype == run->to
              && (action == SFT_CONVERT_SAME || action == SFT_CONVERT_OTHER);
     }
     return made;
@@ -165,19 +165,19 @@ sft_code convert_import_shards(convert_run *run, sft_error *err) {
     return code;
 }
 
-sft_code convert_find_blocks(convert_run *run, sft_error *err) {
+sft_code convert_find_computed(convert_run *run, sft_error *err) {
     const sft_import *import = run->c->import;
-    size_t count = import ? sft_import_tensor_count(import) : 0, blocks = 0;
+    size_t count = import ? sft_import_tensor_count(import) : 0, computed = 0;
     uint32_t *at;
-    for (size_t i = 0; i < count; i++) blocks += sfti_import_is_blocks(import, i);
-    if (blocks == 0) return SFT_OK;
+    for (size_t i = 0; i < count; i++) computed += sfti_import_is_computed(import, i);
+    if (computed == 0) return SFT_OK;
     bool *out = sfti_arena_array(&run->parts.arena, count, sizeof *out);
     if (!out) return sfti_fail_memory(err, count * sizeof *out);
     sft_code code = find_imported(run, &at, err);
     for (size_t i = 0; !code && i < count; i++)
-        out[i] = at[i] != SFTI_NO_NAME && sfti_import_is_blocks(import, at[i])
-              && (run->c->set.quantize || cli_casts_blocks(run->c, tensor_name(run, i)));
-    if (!code) run->blocks = out;
+        out[i] = at[i] != SFTI_NO_NAME && sfti_import_is_computed(import, at[i])
+              && (run->c->set.quantize || cli_casts_computed(run->c, tensor_name(run, i)));
+    if (!code) run->computed = out;
     return code;
 }
 

@@ -2,6 +2,7 @@
 #include "base/endian.h"
 #include "base/number.h"
 #include "formats/objects/rebuild_parts.h"
+#include "formats/parts/blocks.h"
 
 #include <string.h>
 
@@ -100,7 +101,7 @@ static sft_code quantised_values(sfti_rebuild *r, sfti_value *value, const sfti_
     item->stored = how.elements * 4;
     item->swap = 0;
     item->storage = 0;
-    item->note = "dequantised";
+    item->note = SFTI_NOTE_VALUES;
     return SFT_OK;
 }
 

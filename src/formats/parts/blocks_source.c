@@ -136,8 +136,9 @@ static const sfti_item *blocks_at(const sft_import *im, size_t i) {
     return item && item->codec ? item : NULL;
 }
 
-bool sfti_import_is_blocks(const sft_import *import, size_t i) {
-    return blocks_at(import, i) != NULL;
+bool sfti_import_is_computed(const sft_import *import, size_t i) {
+    const char *note = sft_import_note(import, i);
+    return blocks_at(import, i) || (note && strcmp(note, SFTI_NOTE_VALUES) == 0);
 }
 
 sft_code sfti_import_blocks_to(sft_import *import, size_t i, sft_dtype to, sft_error *err) {

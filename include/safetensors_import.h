@@ -63,7 +63,8 @@ SFT_API const sft_import_format_info *sft_import_format_describe(sft_import_form
 /* What to do with tensors that are stored once and have several names. @since 0.2 */
 typedef enum sft_import_shared {
     SFT_IMPORT_ALIAS = 0,  /* the first name in file order gets the bytes; metadata tells the
-                              others: { other name: first name } */
+                              others: { other name: first name }; copied if one of the two has
+                              no dot, without which this would not be taken for a record */
     SFT_IMPORT_COPY = 1,   /* every name gets bytes */
     SFT_IMPORT_REFUSE = 2  /* SFT_FOREIGN_SHARED */
 } sft_import_shared_mode;

@@ -157,6 +157,12 @@ def tied(path):
                  "row": Tensor(storage, (2,), 2), "own": tensor(2)})
 
 
+def tied_plain(path):
+    """As tied, but without a dot in the names."""
+    storage = Storage([0.0, 1.0])
+    torch(path, {"emb": Tensor(storage, (2,)), "head": Tensor(storage, (2,))})
+
+
 def wide(path):
     """complex128, which safetensors lacks, beside a tensor."""
     torch(path, {"plain": tensor(2),
@@ -323,9 +329,9 @@ def msgpack(path):
                    + msgpack_text("params") + b"\x81" + msgpack_text("dense") + layer)
 
 
-KINDS = {f.__name__: f for f in (state_dict, calls, training, tied, wide, module, z_image,
-                                 expanded, quantised, folder, npz, gguf, gguf_blocks, gguf_part,
-                                 onnx, msgpack)}
+KINDS = {f.__name__: f for f in (state_dict, calls, training, tied, tied_plain, wide, module,
+                                 z_image, expanded, quantised, folder, npz, gguf, gguf_blocks,
+                                 gguf_part, onnx, msgpack)}
 
 if __name__ == "__main__":
     KINDS[sys.argv[1]](*sys.argv[2:])

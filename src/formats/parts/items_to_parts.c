@@ -1,13 +1,15 @@
 /* Items become tensors of the result, in this order:
  *   1. names: the prefix is taken off; dtypes: options.as is asked
  *   2. names are compared: two of one name are SFT_FOREIGN_NAME, also if they share bytes
- *   3. what shares bytes is found, and all but one of several names left out (alias)
+ *   3. what shares bytes is found, and all but one of several names left out (alias), unless
+ *      nothing would take their record for one
  *   4. the result's size is limited, before anything is computed
  *   5. each gets its source
  *   6. metadata: of two values of a key the first counts */
 #include "base/names.h"
 #include "base/order.h"
 #include "formats/parts/state.h"
+#include "keys/renamed.h"
 #include "os/io.h"
 
 #include <string.h>
@@ -120,7 +122,8 @@ static uint64_t item_end(const sfti_item *item) {
 }
 
 static sft_code add_alias(sfti_import *im, sfti_item *item, const sfti_item *of, bool partial) {
-    bool copied = partial || im->options.shared == SFT_IMPORT_COPY;
+    sft_pair record = { item->name, of->name };
+    bool copied = partial || im->options.shared == SFT_IMPORT_COPY || !sfti_may_be_alias(record);
     if (im->options.shared == SFT_IMPORT_REFUSE)
         return sfti_fail_tensor(im->err, SFT_FOREIGN_SHARED, item->at, item->name,
                                 "expected bytes of its own, found %s of the bytes of \"%.*s\"",
@@ -131,7 +134,7 @@ static sft_code add_alias(sfti_import *im, sfti_item *item, const sfti_item *of,
     if (copied) return SFT_OK;
     sft_pair *pair = sfti_list_more(im, &im->metadata, sizeof *pair);
     if (!pair) return SFT_OUT_OF_MEMORY;
-    *pair = (sft_pair){ item->name, of->name };
+    *pair = record;
     item->dropped = true;
     return SFT_OK;
 }

@@ -182,8 +182,18 @@ static sft_span module_at(const void *ctx, uint32_t entry) {
     return module_of(sft_set_tensor_at(ctx, entry)->name);
 }
 
+/* Whether what stands in the same module may belong to the tensor: to a weight, or to the integers
+ * of PyTorch's quantised tensors, whose module is the tensor and which so have any rank. */
+static bool are_module_codes(const sft_tensor *tensor) {
+    sft_span leaf = leaf_of(tensor->name);
+    if (sft_span_equal(leaf, sft_span_cstr("int_repr"))) return sfti_quant_has(tensor);
+    bool weight = leaf_begins(leaf, "weight") || leaf_begins(leaf, "qweight")
+               || leaf_begins(leaf, "W_q");
+    return weight && tensor->rank >= 2 && leaf.len < tensor->name.len && may_be_codes(tensor);
+}
+
 /* Tensors that no row explains, whose names say that they change codes: to those whose names they
- * continue, or that are the weights of the same module. */
+ * continue, or that are the weights of the same module. They belong to these as scales do. */
 static sft_code find_odd(sfti_quant_search *search, uint8_t *explained, sft_error *err) {
     const sft_set *set = search->set;
     sft_span words = search->declared->layouts.rows[0].odd;
@@ -199,23 +209,30 @@ static sft_code find_odd(sfti_quant_search *search, uint8_t *explained, sft_erro
     if (odd == 0) return SFT_OK;
     if (!sfti_names_draw(&modules, odd, module_at, set, search->arena))
         return sfti_fail_memory(err, odd * sizeof(sfti_slot));
+    uint32_t *of = sfti_arena_array(search->arena, count, sizeof *of); /* their codes */
+    if (!of) return sfti_fail_memory(err, count * sizeof *of);
     for (uint32_t i = 0; i < count; i++) {
+        of[i] = SFTI_NO_NAME;
         if (explained[i]) continue;
-        uint32_t to = codes_by_name(search, i);
+        uint32_t to = of[i] = codes_by_name(search, i);
         if (to != SFTI_NO_NAME && search->odd[to] == SFTI_NO_NAME) search->odd[to] = i;
         sft_span name = sft_set_tensor_at(set, i)->name;
         if (tells_of(leaf_of(name), words)) (void)sfti_names_add(&modules, module_of(name), i);
     }
     for (uint32_t i = 0; i < count; i++) {
         const sft_tensor *tensor = sft_set_tensor_at(set, i);
-        sft_span module = module_of(tensor->name), leaf = leaf_of(tensor->name);
-        bool weight = leaf_begins(leaf, "weight") || leaf_begins(leaf, "qweight")
-                   || leaf_begins(leaf, "W_q");
-        if (!weight || tensor->rank < 2 || module.len == 0 || search->odd[i] != SFTI_NO_NAME
-            || !may_be_codes(tensor))
-            continue;
-        uint32_t beside = sfti_names_find(&modules, module);
-        if (beside != SFTI_NO_NAME && beside != i) search->odd[i] = beside;
+        if (!are_module_codes(tensor)) continue;
+        uint32_t beside = sfti_names_find(&modules, module_of(tensor->name));
+        if (beside == SFTI_NO_NAME || beside == i) continue;
+        if (search->odd[i] == SFTI_NO_NAME) search->odd[i] = beside;
+        if (of[beside] == SFTI_NO_NAME) of[beside] = i;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sft_span name = sft_set_tensor_at(set, i)->name;
+        if (explained[i] || search->near[i] != SFTI_NO_NAME) continue;
+        uint32_t first = of[i] != SFTI_NO_NAME || !tells_of(leaf_of(name), words)
+                       ? i : sfti_names_find(&modules, module_of(name));
+        if (first != SFTI_NO_NAME && of[first] != i) search->near[i] = of[first];
     }
     return SFT_OK;
 }

@@ -163,6 +163,8 @@ static sft_code select_model(selection *s, const char *operand, cli_parts *parts
     bool one_file = !several || !c->set.output || cli_output_is_file(c);
     code = cli_parts_change(c, parts, one_file, s->gone, s->gone_count, err);
     if (code) return code;
+    code = cli_parts_tell(c, parts, err);
+    if (code) return code;
     if (!one_file) {
         uint32_t used;
         size_t shards = sft_set_shard_count(parts->sets[0]);
@@ -172,8 +174,7 @@ static sft_code select_model(selection *s, const char *operand, cli_parts *parts
     }
     cli_output out;
     cli_target target = s->names ? CLI_TARGET_EDIT : CLI_TARGET_EITHER;
-    code = cli_parts_tell(c, parts, err);
-    if (!code) code = cli_output_begin(&out, c, input, target, err);
+    code = cli_output_begin(&out, c, input, target, err);
     if (!code) code = cli_output_sources(c, parts, &out, err);
     return code ? code : cli_output_parts(&out, c, parts, err);
 }

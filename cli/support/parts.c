@@ -338,11 +338,15 @@ sft_code cli_parts_tell(cli *c, const cli_parts *parts, sft_error *err) {
                          "expected one declaration of quantised layers (" SFTI_DECLARED_KEY
                          "), found different ones in the files: without its own, a layer would be "
                          "read wrong; convert --dequantize the files first");
-    if (parts->conflicts == 0) return SFT_OK;
+    cli_parts_note(c, parts);
+    return SFT_OK;
+}
+
+void cli_parts_note(cli *c, const cli_parts *parts) {
+    if (parts->conflicts == 0) return;
     cli_printf(&c->err, "safetensors: note: %zu metadata value%s ignored: an earlier file has "
                         "another value for the key\n",
                parts->conflicts, parts->conflicts == 1 ? "" : "s");
-    return SFT_OK;
 }
 
 bool cli_renumber(sfti_arena *arena, uint32_t *shard_of, size_t count, size_t shards,

@@ -90,5 +90,7 @@ bool cli_renumber(sfti_arena *arena, uint32_t *shard_of, size_t count, size_t sh
                   uint32_t *used);
 /* Tell on stderr of metadata that were not taken. An error if they say how tensors are read. */
 sft_code cli_parts_tell(cli *c, const cli_parts *parts, sft_error *err);
+/* The first half alone. */
+void cli_parts_note(cli *c, const cli_parts *parts);
 
 #endif

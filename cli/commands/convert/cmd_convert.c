@@ -276,6 +276,7 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
         if (!folder && !code) code = sft_conversion_save(run->conversion, sink, &job, err);
         cli_progress_end(&progress);
     }
+    if (!code && !c->import && !c->set.dequantize) cli_parts_note(c, &run->parts);
     if (!code) return convert_say(run, folder, output, err);
     bool of_input = code == SFT_CAST_VALUE || code == SFT_CAST_DTYPE || code == SFT_IO_READ ||
                     code == SFT_IO_SHRUNK || cli_is_remote_error(code);

@@ -111,12 +111,13 @@ static sft_code repair_ids(cli *c, cli_parts *parts, const char *input, sft_erro
         how.same_elements = true;
         return cli_rewrite_set(c, parts, &how, err);
     }
+    code = cli_parts_tell(c, parts, err);
+    if (code) return code;
     if (several && c->set.output && !cli_output_is_file(c)) {
         parts->path = c->set.output;
         return cli_output_set(c, parts, (uint32_t)shards, err);
     }
-    code = cli_parts_tell(c, parts, err);
-    if (!code) code = cli_output_begin(&out, c, parts->path, CLI_TARGET_EITHER, err);
+    code = cli_output_begin(&out, c, parts->path, CLI_TARGET_EITHER, err);
     if (!code) code = cli_output_sources(c, parts, &out, err);
     return code ? code : cli_output_parts(&out, c, parts, err);
 }

@@ -5,6 +5,7 @@
 #include "base/crc32.h"
 #include "base/order.h"
 #include "formats/parts/state.h"
+#include "os/io.h"
 #include "safetensors_io.h"
 
 #include <string.h>
@@ -172,7 +173,8 @@ sft_code sfti_checks_begin(sfti_import *im) {
     memset(c->states, 0, records * sizeof *c->states);
     sfti_crc32_begin(&c->tables[0], false);
     sfti_crc32_begin(&c->tables[1], true);
-    if (sfti_os_mutex_init(&c->mutex) != 0) return sfti_fail_memory(im->err, sizeof c->mutex);
+    int error = sfti_os_mutex_init(&c->mutex);
+    if (error) return sfti_io_fail(im->err, SFT_OUT_OF_MEMORY, error, "create a mutex");
     im->checks = c;
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < im->parts.count; i++) code = check_part(im, i);

@@ -148,14 +148,20 @@ def beside_tensors(ctx):
 def aliases(ctx):
     weight = torch.randn(4, 3)
     path = os.path.join(ctx.folder, "a.pt")
-    save({"embed": weight, "head": weight, "part": weight[1:], "other": torch.ones(2)}, path)
+    rest = {"part": weight[1:], "other": torch.ones(2)}
+    save({"m.embed": weight, "m.head": weight, **rest}, path)
     found, report = one(ctx, path)
-    same(found, {"embed": weight, "part": weight[1:], "other": torch.ones(2)})
-    assert report["metadata"] == {"format": "pt", "head": "embed"}, report
-    assert [a["name"] for a in report["aliases"] if not a["partial"]] == ["head"]
+    same(found, {"m.embed": weight, **rest})
+    assert report["metadata"] == {"format": "pt", "m.head": "m.embed"}, report
+    assert [a["name"] for a in report["aliases"] if not a["partial"]] == ["m.head"]
     found, _ = one(ctx, path, "shared=copy")
-    same(found, {"embed": weight, "head": weight, "part": weight[1:], "other": torch.ones(2)})
+    same(found, {"m.embed": weight, "m.head": weight, **rest})
     refused(ctx, path, "foreign_shared", "shared=refuse")
+    # a record of a name without a dot would be taken for other metadata: both are written
+    save({"embed": weight, "head": weight, **rest}, path)
+    found, report = one(ctx, path)
+    same(found, {"embed": weight, "head": weight, **rest})
+    assert report["metadata"] == {"format": "pt"}, report
 
 
 # ── Branches ──

@@ -58,10 +58,10 @@ def test_torch(tmp_path, zipped):
 def test_nested_and_shared(tmp_path):
     torch = pytest.importorskip("torch")
     path, w = tmp_path / "m.ckpt", torch.ones(3)
-    torch.save({"model": {"w": w, "v": w}, "optimizer": {"m": torch.zeros(3)}, "epoch": 3}, path)
+    torch.save({"model": {"a.w": w, "a.v": w}, "optimizer": {"m": torch.zeros(3)}, "epoch": 3}, path)
     model = libsafetensors.open_import(path, root="model")
-    assert list(model) == ["w"] and model.metadata() == {"format": "pt", "v": "w"}
-    assert [a["name"] for a in model.report["aliases"]] == ["v"]
+    assert list(model) == ["a.w"] and model.metadata() == {"format": "pt", "a.v": "a.w"}
+    assert [a["name"] for a in model.report["aliases"]] == ["a.v"]
     assert [b["path"] for b in model.report["branches"] if b["chosen"]] == ["model"]
     assert {one["path"] for one in model.report["left_out"]} >= {"optimizer"}
     assert len(libsafetensors.open_import(path, root="model", shared="copy")) == 2

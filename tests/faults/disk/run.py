@@ -25,6 +25,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -75,7 +76,7 @@ def attempt(name, scene, folder, done, reasons, wanted=None):
         return came
     except Wrong as wrong:
         results["failed"] += 1
-        tell(name, scene, wrong)
+        tell("failed: " + name, scene, wrong)
         return None
 
 
@@ -93,17 +94,25 @@ def system(*words):
 
 
 def fill(path, space):
-    """A file that leaves `space` bytes free on the disk, to a block. Twice, because ext4 frees
-    blocks of removed files later."""
+    """A file that leaves `space` bytes free on the disk, to a block. Until none is free twice, because ext4 frees
+    blocks of removed files later. (One may be kept for what it notes itself.)"""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
-        for size in (1 << 20, 4096, 512) * 2:
-            os.sync()
-            try:
-                while os.write(fd, b"\xff" * size):
-                    os.fsync(fd)
-            except OSError:
-                pass
+        full = 0
+        for turn in range(200):
+            for size in (1 << 20, 4096, 512):
+                os.sync()
+                try:
+                    while os.write(fd, b"\xff" * size):
+                        os.fsync(fd)
+                except OSError:
+                    pass
+            full = full + 1 if os.statvfs(path).f_bavail <= 1 else 0
+            if full == 2:
+                break
+            time.sleep(0.01 * (turn > 1))
+        else:
+            raise Skip("%s: %d blocks stay free" % (os.path.dirname(path), os.statvfs(path).f_bavail))
         if space:
             os.ftruncate(fd, max(0, os.fstat(fd).st_size - space))
         os.fsync(fd)

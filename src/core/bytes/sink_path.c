@@ -381,7 +381,8 @@ sft_code sft_sink_path(const char *path, const sft_path_options *options, sft_si
     /* The names lie behind the struct. folder keeps its slash at the end, which every call takes,
      * and is "." without one. */
     size_t whole = strlen(target), folder = sfti_folder_len(target);
-    size_t name = sfti_utf8_cut(sft_span_cstr(target + folder), TEMP_NAME_MOST);
+    size_t name = whole - folder;
+    if (name > TEMP_NAME_MOST) name = sfti_utf8_cut(sft_span_cstr(target + folder), TEMP_NAME_MOST);
     size_t temp = folder + name + sizeof "/..sft-" + TEMP_LETTERS;
     size_t bytes = sizeof(path_sink) + (whole + 1) + (folder + 2) + temp;
     path_sink *s = sfti_take(&alloc, bytes);

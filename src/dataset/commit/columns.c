@@ -34,7 +34,9 @@ sft_code sfti_commit_columns(sft_commit *c, sft_error *err) {
         columns[all] = first->columns[k];
         columns[all++].optional = true;
     }
-    for (size_t i = 0; i < c->receipt_count; i++)
+    /* A receipt says of its own columns what they are already. */
+    const size_t own = first && from == first->columns;
+    for (size_t i = own; i < c->receipt_count; i++)
         for (size_t k = 0; k < all; k++) {
             const sfti_ds_column *other = sfti_ds_column_find(
                 c->receipts[i].columns, c->receipts[i].column_count, columns[k].name);

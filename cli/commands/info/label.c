@@ -166,13 +166,21 @@ static void author_section(cli *c, const sft_node *root) {
 }
 
 static void training_section(cli *c, const sft_node *root) {
+    static const struct tool_name { const char *id, *words; } names[] = {
+        { "sd-scripts", "kohya sd-scripts" }, { "webui", "web UI" },
+        { "onetrainer", "OneTrainer" }, { "simpletuner", "SimpleTuner" },
+    };
     const sft_node *training = sft_node_get(root, "training");
     cli_phrase line = { c, "trained", 0 };
     sft_span tool = sft_node_text(training, "tool"), day = sft_node_text(training, "finished_at");
-    const char *words = cli_tool_words(tool);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (cli_is(tool, names[i].id)) {
+            tool = sft_span_cstr(names[i].words);
+            break;
+        }
     if (!day.len) day = sft_node_text(root, "model.date");
     if (day.len > 10) day.len = 10;
-    cli_phrase_part(&line, "", words ? sft_span_cstr(words) : tool, "");
+    cli_phrase_part(&line, "", tool, "");
     cli_phrase_part(&line, "epoch ", sft_node_text(training, "epoch"), "");
     if (!sft_node_text(training, "epoch").len)
         cli_phrase_part(&line, "", sft_node_text(training, "step"), " steps");

@@ -17,8 +17,6 @@ bool cli_has_mismatch(const sft_node *root);
 /* What the headers hold: sizes, dtypes, shards; metadata (header.c). */
 void cli_header_lines(cli *c, const sft_set *set, const sft_node *root);
 void cli_metadata_lines(cli *c, const sft_set *set);
-/* "kohya sd-scripts", or NULL where the id is the name. */
-const char *cli_tool_words(sft_span tool);
 
 /* ── What its lines are made of: lines.c ── */
 

@@ -14,16 +14,6 @@
 
 /* ── Words ── */
 
-const char *cli_tool_words(sft_span tool) {
-    static const struct tool_name { const char *id, *words; } names[] = {
-        { "sd-scripts", "kohya sd-scripts" }, { "webui", "web UI" },
-        { "onetrainer", "OneTrainer" }, { "simpletuner", "SimpleTuner" },
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (cli_is(tool, names[i].id)) return names[i].words;
-    return NULL;
-}
-
 /* "header:modelspec.description" is "the description", "sidecar:x.json:/id" is "x.json". */
 static void source_words(cli_out *out, sft_span source) {
     static const struct source_name { const char *end, *words; } names[] = {

@@ -183,23 +183,6 @@ static const sfti_member line_members[] = {
     { "comfy", AS_TEXT, offsetof(sft_info, comfy) },
 };
 
-static void put_triggers(sfti_json_writer *w, const sft_info *info) {
-    size_t count = 0;
-    sfti_json_put_open(w, "trigger_words", '[');
-    for (size_t i = 0; i < info->triggers.count; i++) put_trigger(w, info->ordered[i]);
-    sfti_json_close(w, ']');
-    sfti_put_record(w, "prompts", MEMBERS(line_members), info);
-    sfti_put_list(w, "frequent_tags", &info->tags, MEMBERS(tag_members));
-    sfti_json_put_open(w, "example_prompts", '[');
-    for (const sfti_prompt *one = info->prompts.first; one && count < EXAMPLES_MOST;
-         one = one->next, count++) {
-        sfti_json_open(w, '{');
-        sfti_put_members(w, MEMBERS(prompt_members), one);
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, ']');
-}
-
 /* ── civitai, links ── */
 
 /* The match of the sidecar a source names, or NULL. */
@@ -339,23 +322,6 @@ static const sfti_member loader_members[] = {
     { "strength_clip", AS_NUMBER, offsetof(sfti_loader, strength_clip) },
 };
 
-static void put_origin(sfti_json_writer *w, const sft_info *info) {
-    bool graph = info->has_provenance || info->has_workflow || info->has_prompt_graph
-              || info->loaders.count > 0;
-    if (sfti_put_open(w, "merge", '{', info->has_merge || info->merge_sources.count > 0)) {
-        sfti_put_text(w, "tool", info->merge_tool);
-        sfti_put_text(w, "method", info->merge_method);
-        sfti_json_key(w, "recipe");
-        sfti_json_text(w, info->merge_recipe);
-        sfti_put_list(w, "sources", &info->merge_sources, MEMBERS(source_members));
-        sfti_json_close(w, '}');
-    }
-    if (!sfti_put_open(w, "provenance", '{', graph)) return;
-    sfti_put_members(w, MEMBERS(graph_members), info);
-    sfti_put_list(w, "loaders", &info->loaders, MEMBERS(loader_members));
-    sfti_json_close(w, '}');
-}
-
 /* ── hashes ── */
 
 /* The computed digest that a claim is of; empty if it was not computed. */
@@ -454,7 +420,20 @@ void sfti_render_sections(sfti_json_writer *w, const sft_info *info) {
     }
     put_about(w, info);
     put_adapter(w, info);
-    put_triggers(w, info);
+    size_t examples = 0;
+    sfti_json_put_open(w, "trigger_words", '[');
+    for (size_t i = 0; i < info->triggers.count; i++) put_trigger(w, info->ordered[i]);
+    sfti_json_close(w, ']');
+    sfti_put_record(w, "prompts", MEMBERS(line_members), info);
+    sfti_put_list(w, "frequent_tags", &info->tags, MEMBERS(tag_members));
+    sfti_json_put_open(w, "example_prompts", '[');
+    for (const sfti_prompt *one = info->prompts.first; one && examples < EXAMPLES_MOST;
+         one = one->next, examples++) {
+        sfti_json_open(w, '{');
+        sfti_put_members(w, MEMBERS(prompt_members), one);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
     put_civitai(w, info);
     bool trained = info->has_training || info->datasets.count > 0 || info->buckets.count > 0;
     if (sfti_put_open(w, "training", '{', trained)) {
@@ -465,7 +444,22 @@ void sfti_render_sections(sfti_json_writer *w, const sft_info *info) {
         sfti_put_list(w, "buckets", &info->buckets, MEMBERS(bucket_members));
         sfti_json_close(w, '}');
     }
-    put_origin(w, info);
+    bool merged = info->has_merge || info->merge_sources.count > 0;
+    if (sfti_put_open(w, "merge", '{', merged)) {
+        sfti_put_text(w, "tool", info->merge_tool);
+        sfti_put_text(w, "method", info->merge_method);
+        sfti_json_key(w, "recipe");
+        sfti_json_text(w, info->merge_recipe);
+        sfti_put_list(w, "sources", &info->merge_sources, MEMBERS(source_members));
+        sfti_json_close(w, '}');
+    }
+    bool graph = info->has_provenance || info->has_workflow || info->has_prompt_graph
+              || info->loaders.count > 0;
+    if (sfti_put_open(w, "provenance", '{', graph)) {
+        sfti_put_members(w, MEMBERS(graph_members), info);
+        sfti_put_list(w, "loaders", &info->loaders, MEMBERS(loader_members));
+        sfti_json_close(w, '}');
+    }
     put_hashes(w, info);
     sfti_put_list(w, "previews", &info->previews, MEMBERS(preview_members));
     sfti_put_list(w, "sidecars", &info->sidecars, MEMBERS(sidecar_members));

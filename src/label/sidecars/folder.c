@@ -70,19 +70,13 @@ static int compare_folded_entries(const void *ctx, uint32_t a, uint32_t b) {
     return order != 0 ? order : sfti_bytes_compare(entries[a].name, entries[b].name);
 }
 
-/* SVDQuant's old way: one model in two files and a config. */
-static bool nunchaku_pair(const sft_info_folder *folder) {
-    static const char *const names[] = { "comfy_config.json", "transformer_blocks.safetensors",
-                                         "unquantized_layers.safetensors" };
-    for (size_t i = 0; i < SFTI_COUNT(names); i++)
-        if (!sfti_folder_at(folder, sft_span_cstr(names[i]))) return false;
-    return true;
-}
-
 /* ── Opening ── */
 
 static sft_code folder_keep(sft_info_folder *folder, const folder_listing *listing,
                             sft_error *err) {
+    /* SVDQuant's old way: one model in two files and a config. */
+    static const char *const pair[] = { "comfy_config.json", "transformer_blocks.safetensors",
+                                        "unquantized_layers.safetensors" };
     const uint32_t *order = sfti_arena_sorted(
         &folder->arena, listing->count, folder->folds ? compare_folded_entries : compare_entries,
         listing->entries);
@@ -102,7 +96,11 @@ static sft_code folder_keep(sft_info_folder *folder, const folder_listing *listi
         if (!first) first = entry;
         else if (!same_model(first->name, entry->name)) folder->many = true;
     }
-    if (folder->many && folder->files == 2 && nunchaku_pair(folder)) folder->many = false;
+    size_t have = 0;
+    while (folder->many && folder->files == 2 && have < SFTI_COUNT(pair)
+           && sfti_folder_at(folder, sft_span_cstr(pair[have])))
+        have++;
+    if (have == SFTI_COUNT(pair)) folder->many = false;
     return SFT_OK;
 }
 
@@ -273,21 +271,17 @@ const sfti_entry *sfti_folder_find(const sft_info_folder *folder, sft_span stem,
 
 /* ── Rule 7 ── */
 
-/* Whether every model file of the folder is a shard of this set. */
-static bool all_shards(const sft_info_folder *folder, const sft_set *set) {
-    size_t count = set ? sft_set_shard_count(set) : 0, found = 0;
-    if (count < 2 || count < folder->files) return false;
-    for (size_t i = 0; i < count; i++) {
-        const char *path = sft_set_shard_path(set, i);
-        found += path && sfti_folder_at(folder, sfti_path_name(sft_span_cstr(path)));
-    }
-    return found == folder->files;
-}
-
 bool sfti_folder_speaks(const sft_info_folder *folder, const sft_info *info, sft_span stem) {
     static const char *const generic[] = { "model", "adapter_model", "pytorch_lora_weights",
                                            "diffusion_pytorch_model", "pytorch_model",
                                            "consolidated", "ip_adapter", "adapters" };
-    return SFTI_ONE_OF(stem, generic, sfti_starts_with) || !folder->many
-        || all_shards(folder, info->set);
+    size_t count = info->set ? sft_set_shard_count(info->set) : 0, found = 0;
+    if (SFTI_ONE_OF(stem, generic, sfti_starts_with) || !folder->many) return true;
+    /* Whether every model file of the folder is a shard of this set. */
+    if (count < 2 || count < folder->files) return false;
+    for (size_t i = 0; i < count; i++) {
+        const char *path = sft_set_shard_path(info->set, i);
+        found += path && sfti_folder_at(folder, sfti_path_name(sft_span_cstr(path)));
+    }
+    return found == folder->files;
 }

@@ -115,7 +115,8 @@ bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
     info->adapter.present = true;
     info->adapter.dora = scan->dora;
     info->adapter.type = type_of(scan);
-    info->adapter.format = sfti_forms_format(scan->forms);
+    for (int i = SFTI_FORMATS; i-- > 0;)
+        if (scan->forms->formats >> i & 1) info->adapter.format = sfti_format_names[i];
     /* FLUX.1's own control LoRAs bring norms of their own and a wider input. */
     bool control = sfti_forms_hold(scan->forms, sft_span_cstr("^img_in$"))
                 && sfti_view_find(scan->view, "double_blocks.0.img_attn.norm.key_norm.scale");

@@ -32,7 +32,7 @@ typedef struct sfti_module {
     bool conv;                /* a kernel larger than 1 */
     bool folded;              /* in: those of a convolution times the size of its kernel */
     size_t at;                /* the tensor, in order of name */
-    uint8_t prefix;           /* of the tensor's name, as sfti_forms_prefixes has it */
+    uint8_t prefix;           /* of the tensor's name: its row of sfti_layout_rows + 1, or 0 */
 } sfti_module;
 
 /* Layers by their names, in which a dot is as good as '_' (layer_table.c). */
@@ -108,10 +108,6 @@ typedef struct sfti_forms {
 
 /* Empty; NULL when out of memory. */
 sfti_forms *sfti_forms_new(sft_info *info);
-/* The known prefix of each tensor's name, in order of name, 0 for none; NULL when out of memory. */
-const uint8_t *sfti_forms_prefixes(const sfti_view *view);
-/* Which part such a prefix stands for. */
-sfti_part sfti_forms_part(uint8_t prefix);
 /* Note the format that a tensor's name shows. */
 void sfti_forms_begin(sfti_forms *forms, const sft_tensor *tensor);
 /* A bit for each pair of bytes that follow one another in a text, of letters alone: a text that
@@ -121,8 +117,6 @@ uint64_t sfti_letter_pairs(sft_span text);
 void sfti_forms_put(sfti_forms *forms, const sfti_module *module);
 /* Every tensor of a model but biases, by its name without ".weight"; NULL when out of memory. */
 sfti_forms *sfti_forms_of(const sfti_view *view);
-/* "kohya", …, or NULL. */
-const char *sfti_forms_format(const sfti_forms *forms);
 /* Architecture, variant and evidence as facts; returns the architecture or NULL. */
 const char *sfti_forms_target(const sfti_forms *forms);
 /* Whether clauses like those of rows "adapter" hold; the first form that one alternative fits. */

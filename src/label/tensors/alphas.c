@@ -79,29 +79,6 @@ static bool alpha_read(alpha_reader *reader, const sft_tensor *tensor, uint64_t 
     return scalar_value(tensor, reader->window + (tensor->offset - reader->at), value);
 }
 
-static bool is_alpha(const sft_tensor *tensor) {
-    bool scalar = tensor->rank == 0 || (tensor->rank == 1 && tensor->shape[0] == 1);
-    return scalar && sfti_ends(tensor->name, ".alpha");
-}
-
-/* Alphas in order of offset; how many. */
-static size_t list_alphas(const sft_file *file, const sft_tensor **buffer, size_t size) {
-    size_t count = 0;
-    for (size_t i = 0; i < sft_file_tensor_count(file) && count < size; i++)
-        if (is_alpha(sft_file_tensor_at(file, i))) buffer[count++] = sft_file_tensor_at(file, i);
-    return count;
-}
-
-/* The end of what follows closely enough for one read to serve all. */
-static uint64_t near_end(const sft_tensor **alphas, size_t i, size_t count) {
-    uint64_t limit = alphas[i]->offset + ALPHA_BLOCK;
-    while (i + 1 < count && alphas[i + 1]->offset + 8 <= limit
-           && (alphas[i + 1]->offset - alphas[i]->offset <= ALPHA_GAP
-               || alphas[count - 1]->offset + 8 <= limit))
-        i++;
-    return alphas[i]->offset + (alphas[i]->end - alphas[i]->begin);
-}
-
 /* As many reads, spread over the alphas. */
 static void announce_alphas(const alpha_reader *reader, const sft_tensor **alphas, size_t count,
                             size_t reads) {
@@ -154,9 +131,17 @@ static void read_alphas(sft_info *info, alpha_reader *reader, const sft_tensor *
         && gather_alphas(info, reader, alphas, count, values))
         return;
     announce_alphas(reader, alphas, count, count);
-    for (size_t i = 0; i < count; i++)
-        if (alpha_read(reader, alphas[i], near_end(alphas, i, count), &value))
-            sfti_tally_put(values, value);
+    for (size_t i = 0; i < count; i++) {
+        /* The last that follows closely enough for one read to serve all. */
+        const uint64_t limit = alphas[i]->offset + ALPHA_BLOCK;
+        size_t last = i;
+        while (last + 1 < count && alphas[last + 1]->offset + 8 <= limit
+               && (alphas[last + 1]->offset - alphas[last]->offset <= ALPHA_GAP
+                   || alphas[count - 1]->offset + 8 <= limit))
+            last++;
+        end = alphas[last]->offset + (alphas[last]->end - alphas[last]->begin);
+        if (alpha_read(reader, alphas[i], end, &value)) sfti_tally_put(values, value);
+    }
 }
 
 void sfti_adapter_alphas(sft_info *info, uint64_t most) {
@@ -166,7 +151,12 @@ void sfti_adapter_alphas(sft_info *info, uint64_t most) {
     if (!values || !alphas || !reader.window) return;
     for (size_t i = 0; i < sft_set_shard_count(info->set) && !values->any; i++) {
         reader.file = sft_set_shard_at(info->set, i);
-        size_t count = reader.file ? list_alphas(reader.file, alphas, (size_t)most) : 0;
+        size_t count = 0, tensors = reader.file ? sft_file_tensor_count(reader.file) : 0;
+        for (size_t k = 0; k < tensors && count < most; k++) { /* in order of offset */
+            const sft_tensor *tensor = sft_file_tensor_at(reader.file, k);
+            bool scalar = tensor->rank == 0 || (tensor->rank == 1 && tensor->shape[0] == 1);
+            if (scalar && sfti_ends(tensor->name, ".alpha")) alphas[count++] = tensor;
+        }
         if (count > 0)
             read_alphas(info, &reader, alphas, count, values, &info->adapter.alpha_sampled);
     }

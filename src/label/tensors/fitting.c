@@ -55,21 +55,6 @@ static uint64_t covered_by(const sfti_fitting *out, size_t i, uint64_t *stacks) 
     return all;
 }
 
-/* The models of a set of which most is adapted as a whole, if that is half of the modules. */
-static void keep_covered(const sfti_fitting *out, const uint64_t set[SFTI_FIT_WORDS],
-                         uint64_t best[SFTI_FIT_WORDS]) {
-    uint64_t most = (out->known + 1) / 2, stacks = 0;
-    memset(best, 0, SFTI_FIT_WORDS * sizeof *best);
-    for (size_t i = 0; i < out->count; i++) {
-        uint64_t covered = has_model(set, i) ? covered_by(out, i, &stacks) : 0;
-        if (covered > most) memset(best, 0, SFTI_FIT_WORDS * sizeof *best);
-        if (covered >= most && covered > 0) {
-            most = covered;
-            best[i / 64] |= UINT64_C(1) << i % 64;
-        }
-    }
-}
-
 /* The model of a set, or what all of it descend from, or a sibling; sure unless another of it has
  * layers of its own, which are not seen. */
 static fit_answer common_answer(const sfti_records *records, const sfti_fitting *out,
@@ -94,7 +79,7 @@ static fit_answer common_answer(const sfti_records *records, const sfti_fitting 
  * that is proves nothing: it may be the first blocks of a deeper one. */
 static fit_answer answer_of(const sfti_records *records, const sfti_fitting *out,
                             const uint64_t set[SFTI_FIT_WORDS]) {
-    uint64_t best[SFTI_FIT_WORDS], most = 0, least = 0, any = 0, stacks = 0;
+    uint64_t best[SFTI_FIT_WORDS] = { 0 }, most = 0, least = 0, any = 0, stacks = 0;
     fit_answer answer = common_answer(records, out, set);
     for (size_t i = 0; i < out->count; i++)
         if (has_model(set, i) && covered_by(out, i, &any) > most) most = covered_by(out, i, &any);
@@ -102,7 +87,11 @@ static fit_answer answer_of(const sfti_records *records, const sfti_fitting *out
         answer.sure = out->known < FIT_STACK || most >= out->known / 4;
         return answer;
     }
-    keep_covered(out, set, best);
+    /* The models of which most is adapted as a whole, if that is half of the modules. */
+    const uint64_t half = (out->known + 1) / 2;
+    for (size_t i = 0; i < out->count && most >= half && most > 0; i++)
+        if (has_model(set, i) && covered_by(out, i, &any) == most)
+            best[i / 64] |= UINT64_C(1) << i % 64;
     bool complete = most == out->known && most >= 4 * FIT_STACK;
     if (is_empty(best) || (answer.record && !complete)) return answer;
     for (size_t i = 0; i < out->count; i++) {

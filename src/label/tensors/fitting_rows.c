@@ -59,15 +59,6 @@ typedef struct fit_reader {
 
 /* ── Modules of the adapter ── */
 
-static sfti_sized *new_sized(sfti_forms *forms, sfti_form *form, const sfti_module *module) {
-    sfti_sized *one = sfti_info_take(forms->info, sizeof *one);
-    if (!one) return NULL;
-    *one = (sfti_sized){ .next = form->sized, .in = module->in, .out = module->out,
-                         .folded = module->folded };
-    form->sized = one;
-    return one;
-}
-
 void sfti_fitting_put(sfti_forms *forms, sfti_form *form, const sfti_module *module,
                       const uint64_t *numbers, size_t slots) {
     sfti_sized *one = form->sized;
@@ -84,8 +75,13 @@ void sfti_fitting_put(sfti_forms *forms, sfti_form *form, const sfti_module *mod
         forms->beyond += module->in > 0 && module->out > 0;
         return;
     }
-    if (!one) one = new_sized(forms, form, module);
-    if (!one) return;
+    if (!one) {
+        one = sfti_info_take(forms->info, sizeof *one);
+        if (!one) return;
+        *one = (sfti_sized){ .next = form->sized, .in = module->in, .out = module->out,
+                             .folded = module->folded };
+        form->sized = one;
+    }
     if (slots > 1) {
         void *all = sfti_arena_grow(&forms->info->arena, one->numbers, one->count, 1, &one->cap,
                                     sizeof *one->numbers);
@@ -249,16 +245,6 @@ static const fit_state *states_of(fit_reader *r, sft_span word, size_t *count) {
     return states;
 }
 
-/* ── Sizes ── */
-
-/* Whether a module of the adapter may have these sizes. */
-static bool may_have_sizes(const fit_reader *r, const sfti_fit_sizes *sizes) {
-    uint32_t place = sfti_fit_sizes_place(sizes->out, sizes->in);
-    uint32_t folded = sfti_fit_sizes_place(sizes->out, sizes->in * sizes->kernel);
-    return r->any_size || (r->sizes[place / 64] >> place % 64 & 1)
-        || (r->sizes[folded / 64] >> folded % 64 & 1);
-}
-
 /* ── Forms by their texts ── */
 
 static void index_forms(fit_reader *r) {
@@ -291,14 +277,6 @@ static void index_forms(fit_reader *r) {
     }
 }
 
-static const sfti_form *form_of_hash(const fit_reader *r, uint64_t hash) {
-    for (uint32_t at = sfti_fit_place(hash) % FIT_SETS; r->table[at]; at = (at + 1) % FIT_SETS) {
-        const sfti_form *form = &r->forms->forms[r->table[at] - 1];
-        if (form->sized->hash == hash) return form;
-    }
-    return NULL;
-}
-
 static bool form_begins(const fit_reader *r, uint64_t hash) {
     uint32_t place = sfti_fit_place(hash) % FIT_BEGINNINGS;
     return r->beginnings[place / 64] >> place % 64 & 1;
@@ -319,10 +297,16 @@ static sfti_cover *cover_of(fit_reader *r, sfti_sized *sized) {
 /* Modules of a form that the model at hand has under these numbers and sizes. */
 static void fit_form(fit_reader *r, const fit_state *begin, const fit_state *word,
                      const sfti_fit_sizes *sizes) {
-    const sfti_form *form = form_of_hash(r, begin->hash * word->power + word->hash);
+    const uint64_t hash = begin->hash * word->power + word->hash;
+    const sfti_form *form = NULL;
     const size_t count = (size_t)begin->count + word->count;
     const uint64_t *slots[SFTI_SIZED_SLOTS];
     uint64_t fitting = 0, all = 1;
+    for (uint32_t at = sfti_fit_place(hash) % FIT_SETS; r->table[at]; at = (at + 1) % FIT_SETS) {
+        form = &r->forms->forms[r->table[at] - 1];
+        if (form->sized->hash == hash) break;
+        form = NULL;
+    }
     /* two texts may have one hash */
     if (!form || form->numbers.count != count || count > SFTI_SIZED_SLOTS) return;
     for (size_t i = 0; i < count; i++)
@@ -368,26 +352,27 @@ static bool may_begin(const fit_reader *r, sft_span word) {
     return true;
 }
 
-/* The states of the beginnings of a line that forms have. */
-static void read_beginnings(fit_reader *r) {
-    r->begin_count = 0;
-    for (size_t b = 0; b < r->line_count; b++) {
-        size_t count;
-        const fit_state *states = states_of(r, r->line[b], &count);
-        for (size_t i = 0; states && i < count && r->begin_count < FIT_STATES; i++)
-            if (form_begins(r, states[i].hash)) r->begins[r->begin_count++] = states[i];
-    }
-    r->line_count = 0;
-    r->line_read = r->begin_count > 0;
-}
-
+/* A word with sizes that a module of the adapter may have, behind each beginning of its line. */
 static void read_word(fit_reader *r, sft_span word) {
     sfti_fit_sizes sizes;
-    size_t len = sfti_fit_read_sizes(word, &sizes);
-    if (len == 0 || !may_have_sizes(r, &sizes)) return;
-    if (r->line_count > 0) read_beginnings(r);
+    size_t len = sfti_fit_read_sizes(word, &sizes), count;
+    if (len == 0) return;
+    uint32_t place = sfti_fit_sizes_place(sizes.out, sizes.in);
+    uint32_t folded = sfti_fit_sizes_place(sizes.out, sizes.in * sizes.kernel);
+    if (!r->any_size && !(r->sizes[place / 64] >> place % 64 & 1)
+        && !(r->sizes[folded / 64] >> folded % 64 & 1))
+        return;
+    if (r->line_count > 0) { /* the states of the beginnings that forms have */
+        r->begin_count = 0;
+        for (size_t b = 0; b < r->line_count; b++) {
+            const fit_state *states = states_of(r, r->line[b], &count);
+            for (size_t i = 0; states && i < count && r->begin_count < FIT_STATES; i++)
+                if (form_begins(r, states[i].hash)) r->begins[r->begin_count++] = states[i];
+        }
+        r->line_count = 0;
+        r->line_read = r->begin_count > 0;
+    }
     word.len = len;
-    size_t count;
     const fit_state *states = r->begin_count > 0 ? states_of(r, word, &count) : NULL;
     for (size_t i = 0; states && i < r->begin_count; i++)
         for (size_t k = 0; k < count; k++) fit_form(r, &r->begins[i], &states[k], &sizes);

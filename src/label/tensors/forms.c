@@ -11,26 +11,7 @@
 #define FORM_PROBES 24
 #define FORM_TARGETS 64
 
-/* ── Parts and formats, by how names begin ── */
-
-const uint8_t *sfti_forms_prefixes(const sfti_view *view) {
-    size_t count;
-    const sfti_name_layout *rows = sfti_layout_rows(&count);
-    return sfti_view_rows(view, rows, sizeof *rows, count);
-}
-
-sfti_part sfti_forms_part(uint8_t prefix) {
-    size_t count;
-    return prefix ? sfti_layout_rows(&count)[prefix - 1].part : SFTI_PART_MAIN;
-}
-
-/* The prefix of the tensor's name is the module's too, unless it reaches into what follows. */
-static const sfti_name_layout *module_row(const sfti_module *module) {
-    size_t count;
-    const sfti_name_layout *row =
-        module->prefix ? &sfti_layout_rows(&count)[module->prefix - 1] : NULL;
-    return row && strlen(row->prefix) > module->name.len ? sfti_layout_of(module->name) : row;
-}
+/* ── Formats, by how names begin ── */
 
 /* The format that a tensor's name shows: by its prefix, or the suffix of the pair. */
 static void note_format(sfti_forms *forms, const sfti_name_layout *row, const sft_tensor *tensor) {
@@ -44,12 +25,6 @@ static void note_format(sfti_forms *forms, const sfti_name_layout *row, const sf
         format = SFTI_FORMAT_PEFT;
     if (format >= 0) forms->formats |= 1u << format;
     if (!forms->first) forms->first = tensor;
-}
-
-const char *sfti_forms_format(const sfti_forms *forms) {
-    for (int i = 0; i < SFTI_FORMATS; i++)
-        if (forms->formats >> i & 1) return sfti_format_names[i];
-    return NULL;
 }
 
 /* ── Forms ── */
@@ -231,7 +206,11 @@ static void count_layer(sfti_form *form, const form_key *key, const sft_tensor *
 
 void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
     form_key key;
-    const sfti_name_layout *row = module_row(module);
+    size_t count;
+    /* The prefix of the tensor's name is the module's too, unless it reaches into what follows. */
+    const sfti_name_layout *row =
+        module->prefix ? &sfti_layout_rows(&count)[module->prefix - 1] : NULL;
+    if (row && strlen(row->prefix) > module->name.len) row = sfti_layout_of(module->name);
     sfti_part part = row ? row->part : SFTI_PART_MAIN;
     sft_span rest = row && !row->own ? sfti_from(module->name, strlen(row->prefix))
                                       : module->name;
@@ -316,7 +295,11 @@ static int compare_leaves(const void *ctx, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(leaves[a], leaves[b]);
 }
 
-static void list_targets(const sfti_forms *forms) {
+static bool has_block(const sfti_blocks *family, unsigned n) {
+    return n < SFTI_FAMILY_NUMBERS && (family->bits[n / 64] >> n % 64 & 1);
+}
+
+void sfti_forms_lists(const sfti_forms *forms) {
     sft_info *info = forms->info;
     sft_span *leaves = sfti_info_take(info, SFTI_FORMS * sizeof *leaves);
     size_t count = 0;
@@ -332,15 +315,7 @@ static void list_targets(const sfti_forms *forms) {
     for (size_t i = 0; !info->code && i < count && info->adapter.targets.count < FORM_TARGETS; i++)
         if (i == 0 || !sft_span_equal(leaves[order[i]], leaves[order[i - 1]]))
             SFTI_PUSH(info, &info->adapter.targets, sfti_note, .text = leaves[order[i]]);
-}
 
-static bool has_block(const sfti_blocks *family, unsigned n) {
-    return n < SFTI_FAMILY_NUMBERS && (family->bits[n / 64] >> n % 64 & 1);
-}
-
-void sfti_forms_lists(const sfti_forms *forms) {
-    sft_info *info = forms->info;
-    list_targets(forms);
     for (size_t i = 0; i < forms->families; i++) {
         const sfti_blocks *family = &forms->family[i];
         int len = (int)(family->name.len < 128 ? family->name.len : 128);

@@ -123,14 +123,6 @@ static void measure(const sfti_view *view, sfti_module *m,
     }
 }
 
-/* Where a row says which side of the first the rank is, that of the other is, too. */
-static bool shares_rank(const sfti_view *view, const sfti_module *m, const sfti_suffix *row) {
-    if (row->rank == 0 || row->in == 0) return true;
-    uint64_t rank = size_at(view, m->tensor, row->rank - 1u);
-    return rank == size_at(view, m->pair, row->rank - 1u)
-        && rank < size_at(view, m->tensor, row->in - 1u);
-}
-
 /* Two of a pair, or it is none. */
 static bool is_module(const sfti_view *view, sfti_module *m,
                       const sfti_suffix *row) {
@@ -139,7 +131,11 @@ static bool is_module(const sfti_view *view, sfti_module *m,
             && sibling(view, m, ".b1.weight") && sibling(view, m, ".b2.weight");
     if (row->type == SFTI_TYPE_LORA) {
         m->pair = m->tensor->rank >= 2 ? sibling(view, m, row->other) : NULL;
-        return m->pair && shares_rank(view, m, row);
+        if (!m->pair || row->rank == 0 || row->in == 0) return m->pair != NULL;
+        /* Where a row says which side of the first the rank is, that of the other is, too. */
+        uint64_t rank = size_at(view, m->tensor, row->rank - 1u);
+        return rank == size_at(view, m->pair, row->rank - 1u)
+            && rank < size_at(view, m->tensor, row->in - 1u);
     }
     if (row->type == SFTI_TYPE_LOKR)
         return sibling(view, m, ".lokr_w2") || sibling(view, m, ".lokr_w2_a");
@@ -177,7 +173,9 @@ bool sfti_adapter_layer(const sfti_view *view, const sfti_suffixes *suffixes,
 static bool begin_forms(sfti_adapter_scan *scan) {
     sft_info *info = scan->view->info;
     if (!scan->forms && !info->code) {
-        scan->prefix_of = sfti_forms_prefixes(scan->view);
+        size_t count;
+        const sfti_name_layout *rows = sfti_layout_rows(&count);
+        scan->prefix_of = sfti_view_rows(scan->view, rows, sizeof *rows, count);
         scan->forms = sfti_forms_new(info);
     }
     return !info->code;
@@ -189,19 +187,14 @@ static bool is_bare_token(const sft_tensor *tensor) {
 }
 
 void sfti_adapter_sum(sfti_adapter_scan *scan) {
+    size_t count;
+    const sfti_name_layout *rows = sfti_layout_rows(&count);
     for (size_t i = 0; i < scan->view->count; i++) {
         const sft_tensor *tensor = scan->view->by_name[i];
         if (is_bare_token(tensor) && !suffix_of(&scan->suffixes, tensor->name)) continue;
-        sfti_sum(&scan->parts[sfti_forms_part(scan->prefix_of[i])], scan->quant, i);
+        uint8_t prefix = scan->prefix_of[i];
+        sfti_sum(&scan->parts[prefix ? rows[prefix - 1].part : SFTI_PART_MAIN], scan->quant, i);
     }
-}
-
-/* PEFT's adapters of a parameter (target_parameters) that is no layer's weight, as stacked experts
- * have them: the rank is that of all experts together. Of two parameters of a module one is under
- * base_layer. */
-static bool of_parameter(sft_span module) {
-    static const char *const ends[] = { ".experts", ".base_layer" };
-    return SFTI_ONE_OF(module, ends, sfti_ends);
 }
 
 /* Every name begins as PEFT has them begin. */
@@ -212,6 +205,10 @@ static bool is_peft(const sfti_view *view) {
 
 sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant *quant,
                                         bool named) {
+    /* PEFT's adapters of a parameter (target_parameters) that is no layer's weight, as stacked
+     * experts have them: the rank is that of all experts together. Of two parameters of a module
+     * one is under base_layer. */
+    static const char *const parameters[] = { ".experts", ".base_layer" };
     sft_info *info = view->info;
     sfti_adapter_scan *scan = sfti_info_take_zeroed(info, sizeof *scan);
     /* Scales, packed weights and a low rank: nunchaku, a quantised model. */
@@ -244,7 +241,8 @@ sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant 
         scan->modules++;
         if (row->end.data[0] == ':') scan->first_scripts = true;
         if (row->type == SFTI_TYPE_OTHER && *row->other) scan->other = row->other;
-        bool ranked = m.rank > 0 && !(row->type == SFTI_TYPE_LORA && of_parameter(m.name));
+        bool ranked = m.rank > 0 && !(row->type == SFTI_TYPE_LORA
+                                      && SFTI_ONE_OF(m.name, parameters, sfti_ends));
         if (ranked) sfti_tally_put(&scan->ranks, (double)m.rank);
         if (m.conv && ranked) sfti_tally_put(&scan->conv_ranks, (double)m.rank);
         sfti_forms_put(scan->forms, &m);

@@ -287,13 +287,6 @@ static bool mostly_f8(const sfti_view *view) {
     return f8 > 0 && f8 >= all / 2;
 }
 
-/* Whether a layer of GPTQ, whose rows are packed: its columns are those of the model. */
-static bool rows_packed(const sfti_view *view, const sft_tensor *packed) {
-    const sft_tensor *scales = packed ? sfti_layer_tensor(view->info, packed, "scales") : NULL;
-    return scales && scales->rank == 2 && packed->rank == 2 && sfti_ends(packed->name, ".qweight")
-        && packed->shape[1] == scales->shape[1];
-}
-
 static void read_codes(sfti_codes *codes, sft_info *info) {
     size_t texts = 0;
     SFTI_EACH_ROW(row, info->records, SFTI_CODES, 0) {
@@ -350,7 +343,11 @@ sfti_quant sfti_quantisation(const sfti_view *view) {
         const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i); /* by offset */
         if (sfti_mark_weight(tensor) & SFTI_MARK_WORDS) packed = tensor;
     }
-    if (rows_packed(view, packed)) quant.marks |= SFTI_MARK_ROWS_PACKED;
+    /* A layer of GPTQ, whose rows are packed: its columns are those of the model. */
+    const sft_tensor *scales = packed ? sfti_layer_tensor(view->info, packed, "scales") : NULL;
+    if (scales && scales->rank == 2 && packed->rank == 2 && sfti_ends(packed->name, ".qweight")
+        && packed->shape[1] == scales->shape[1])
+        quant.marks |= SFTI_MARK_ROWS_PACKED;
     for (const sfti_record_row *row = sfti_rows(records, SFTI_MARKS, 0);
          row && quant.marks && !quant.id; row = sfti_rows_next(records, row))
         if (marks_hold(records, row, quant.marks)) quant_found(&quant, row, view, packed);

@@ -117,32 +117,27 @@ bool sfti_forms_hold(const sfti_forms *forms, sft_span clauses) {
 
 /* ── Telling ── */
 
-/* What rows say of models that the modules do not exclude. */
-static sfti_chosen target_rows(const sfti_forms *forms) {
-    const sfti_records *records = forms->info->records;
-    sfti_held_rows held = { .count = 0 };
-    const sfti_record_row *row;
-    for (size_t i = 0; (row = sfti_table_row(records, SFTI_ADAPTERS, i)); i++) {
-        sft_span id = sft_span_cstr(sfti_row_record(records, row)->id);
-        if (sfti_forms_hold(forms, sfti_row_text(row)) && !sfti_fitting_excludes(forms->info, id))
-            sfti_held_add(&held, row, false);
-    }
-    return sfti_held_choose(records, &held);
-}
-
 const char *sfti_forms_target(const sfti_forms *forms) {
     sft_info *info = forms->info;
+    const sfti_records *records = info->records;
     sfti_fitting *fitting = info->fitting;
     sfti_evidence evidence = { { NULL }, 0 };
     const sfti_record *base = fitting ? fitting->base : NULL;
     const sfti_record_row *row = NULL;
     int trust = base ? fitting->trust : 0;
-    if (base) row = sfti_fitting_row(info->records, fitting);
-    if (!base || trust < 100) {
-        const sfti_chosen chosen = target_rows(forms);
+    if (base) row = sfti_fitting_row(records, fitting);
+    if (!base || trust < 100) { /* what rows say of models that the modules do not exclude */
+        sfti_held_rows held = { .count = 0 };
+        const sfti_record_row *one;
+        for (size_t i = 0; (one = sfti_table_row(records, SFTI_ADAPTERS, i)); i++) {
+            sft_span id = sft_span_cstr(sfti_row_record(records, one)->id);
+            if (sfti_forms_hold(forms, sfti_row_text(one)) && !sfti_fitting_excludes(info, id))
+                sfti_held_add(&held, one, false);
+        }
+        const sfti_chosen chosen = sfti_held_choose(records, &held);
         if (chosen.row && chosen.row->trust > trust) {
             row = chosen.row;
-            base = sfti_row_record(info->records, row);
+            base = sfti_row_record(records, row);
             trust = row->trust;
             (void)sfti_hold(forms, form_fits, sfti_row_text(row), &evidence, NULL);
         } else if (!base && chosen.common && (!fitting || fitting->known == 0)) {

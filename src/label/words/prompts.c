@@ -9,15 +9,6 @@
 
 static bool is_control(char c) { return (unsigned char)c < ' ' || c == 0x7F; }
 
-/* ── The name ── */
-
-/* A name ends at these in a tag; neither they nor control bytes can be escaped there. */
-static bool fits_tag(sft_span stem) {
-    for (size_t i = 0; i < stem.len; i++)
-        if (is_control(stem.data[i]) || strchr("<>:", stem.data[i])) return false;
-    return stem.len > 0 && sfti_utf8_check(stem.data, stem.len) == stem.len;
-}
-
 /* ── The weight ── */
 
 static bool bound_of(const sfti_fact *told, double *out) {
@@ -88,14 +79,6 @@ static size_t prompt_words(const sft_info *info, char *out) {
 
 /* ── The lines ── */
 
-static sft_span network_line(sft_info *info) {
-    char digits[SFTI_DECIMALS_SIZE], words[PROMPT_MOST];
-    size_t weight = sfti_decimals(weight_of(info), digits), len = prompt_words(info, words);
-    if (weight == 0) digits[weight++] = '1';
-    return sfti_info_text(info, "<lora:%.*s:%.*s>%s%.*s", (int)info->stem.len, info->stem.data,
-                          (int)weight, digits, len ? " " : "", (int)len, words);
-}
-
 void sfti_info_prompts(sft_info *info) {
     /* Adapters that loaders of `<lora:…>` take; not those of language models. */
     static const char types[] = "lora locon loha lokr glora ia3 oft boft full mixed";
@@ -106,13 +89,24 @@ void sfti_info_prompts(sft_info *info) {
     bool embedding = kind && sfti_is(kind->value.text, "embedding");
     network = network && kind && sfti_is(kind->value.text, "adapter");
     info->a1111 = info->comfy = none;
-    if ((!network && !embedding) || info->stem.len > PROMPT_MOST || !fits_tag(info->stem)) return;
+    const sft_span stem = info->stem;
+    if ((!network && !embedding) || stem.len == 0 || stem.len > PROMPT_MOST
+        || sfti_utf8_check(stem.data, stem.len) != stem.len)
+        return;
+    /* A name ends at these in a tag; neither they nor control bytes can be escaped there. */
+    for (size_t i = 0; i < stem.len; i++)
+        if (is_control(stem.data[i]) || strchr("<>:", stem.data[i])) return;
     if (network) {
-        info->a1111 = info->comfy = network_line(info);
+        char digits[SFTI_DECIMALS_SIZE], words[PROMPT_MOST];
+        size_t weight = sfti_decimals(weight_of(info), digits), len = prompt_words(info, words);
+        if (weight == 0) digits[weight++] = '1';
+        info->a1111 = info->comfy = sfti_info_text(
+            info, "<lora:%.*s:%.*s>%s%.*s", (int)stem.len, stem.data, (int)weight, digits,
+            len ? " " : "", (int)len, words);
     } else {
-        info->a1111 = sfti_prompt_of(info, info->stem);
+        info->a1111 = sfti_prompt_of(info, stem);
         /* ComfyUI takes an embedding's name up to a blank. */
-        if (!sfti_find_byte(info->stem, ' ').data && !sfti_ends(info->stem, ","))
+        if (!sfti_find_byte(stem, ' ').data && !sfti_ends(stem, ","))
             info->comfy = sfti_info_join(info, "embedding:", info->a1111);
     }
 }

@@ -329,20 +329,16 @@ static bool names_folder(sft_span text) {
     return true;
 }
 
-static void doubt_folders(sft_info *info) {
-    for (sfti_trigger *t = info->triggers.first; t; t = t->next)
-        if (sfti_starts_with(t->source, "header:ss_datasets") && t->trust > FOLDER_TRUST
-            && names_folder(t->text))
-            t->trust = FOLDER_TRUST;
-}
-
 void sfti_info_words(sft_info *info) {
     const uint64_t seed[2] = { 1, 1 };
     word_list list = { .count = 0 };
     sft_span text;
     for (sfti_trigger *t = info->triggers.first; t && !info->code; t = t->next)
         clean_trigger(info, t);
-    doubt_folders(info);
+    for (sfti_trigger *t = info->triggers.first; t; t = t->next)
+        if (sfti_starts_with(t->source, "header:ss_datasets") && t->trust > FOLDER_TRUST
+            && names_folder(t->text))
+            t->trust = FOLDER_TRUST;
     put_own_first(&info->triggers);
     sfti_trigger *declared = info->triggers.last;
     if (!info->of_sources && (sfti_info_metadata(info, "ss_tag_frequency", &text)

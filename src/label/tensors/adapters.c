@@ -42,21 +42,6 @@ static void tell_numbers(const sfti_adapter_scan *scan) {
     if (adapter->alpha_assumed) adapter->scale = 1;
 }
 
-static void tell_components(const sfti_adapter_scan *scan, const char *architecture,
-                            bool language) {
-    static const char *const parts[SFTI_ADAPTER_PARTS] = { NULL, "text_encoder", "text_encoder",
-                                                   "text_encoder_2", "text_encoder_3" };
-    sft_info *info = scan->view->info;
-    static const char unets[] = "^down_blocks_ | ^up_blocks_ | ^mid_block_ | ^input_blocks_ | "
-                                "^output_blocks_ | ^#$";
-    const char *main_part = architecture ? sfti_denoiser_part(info, architecture) : NULL;
-    if (!architecture)
-        main_part = sfti_forms_hold(scan->forms, sft_span_cstr(unets)) ? "unet" : "transformer";
-    for (int i = 0; i < SFTI_ADAPTER_PARTS && !language; i++)
-        sfti_add_component(info, &info->adapter.components, parts[i] ? parts[i] : main_part,
-                           i == SFTI_PART_MAIN ? architecture : NULL, &scan->parts[i]);
-}
-
 /* bundle_emb.<token>.<encoder>: the token is between the first and the last dots, or what
  * A1111 adds. */
 static sft_span bundled_token(sft_span name) {
@@ -108,6 +93,10 @@ static bool is_language(const sfti_records *records, const char *architecture) {
 }
 
 bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
+    static const char *const parts[SFTI_ADAPTER_PARTS] = { NULL, "text_encoder", "text_encoder",
+                                                           "text_encoder_2", "text_encoder_3" };
+    static const char unets[] = "^down_blocks_ | ^up_blocks_ | ^mid_block_ | ^input_blocks_ | "
+                                "^output_blocks_ | ^#$";
     sft_info *info = view->info;
     sfti_adapter_scan *scan = sfti_adapter_scan_of(view, quant,
                                                    sfti_info_best(info, SFT_FACT_KIND) != NULL);
@@ -115,8 +104,7 @@ bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
     info->adapter.present = true;
     info->adapter.dora = scan->dora;
     info->adapter.type = type_of(scan);
-    for (int i = SFTI_FORMATS; i-- > 0;)
-        if (scan->forms->formats >> i & 1) info->adapter.format = sfti_format_names[i];
+    info->adapter.format = sfti_forms_format(scan->forms);
     /* FLUX.1's own control LoRAs bring norms of their own and a wider input. */
     bool control = sfti_forms_hold(scan->forms, sft_span_cstr("^img_in$"))
                 && sfti_view_find(scan->view, "double_blocks.0.img_attn.norm.key_norm.scale");
@@ -129,7 +117,12 @@ bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
                  || (scan->shared > 0 && scan->modules == 0);
     tell_numbers(scan);
     sfti_adapter_sum(scan);
-    tell_components(scan, architecture, language);
+    const char *denoiser = architecture ? sfti_denoiser_part(info, architecture) : NULL;
+    if (!architecture)
+        denoiser = sfti_forms_hold(scan->forms, sft_span_cstr(unets)) ? "unet" : "transformer";
+    for (int i = 0; i < SFTI_ADAPTER_PARTS && !language; i++)
+        sfti_add_component(info, &info->adapter.components, parts[i] ? parts[i] : denoiser,
+                           i == SFTI_PART_MAIN ? architecture : NULL, &scan->parts[i]);
     const sfti_form *query = language
         ? sfti_forms_find(scan->forms, sft_span_cstr("layers_#_self_attn_q_proj[in>=1]")) : NULL;
     if (language) info->has_llm = query != NULL;

@@ -117,6 +117,8 @@ uint64_t sfti_letter_pairs(sft_span text);
 void sfti_forms_put(sfti_forms *forms, const sfti_module *module);
 /* Every tensor of a model but biases, by its name without ".weight"; NULL when out of memory. */
 sfti_forms *sfti_forms_of(const sfti_view *view);
+/* "kohya", …, or NULL. */
+const char *sfti_forms_format(const sfti_forms *forms);
 /* Architecture, variant and evidence as facts; returns the architecture or NULL. */
 const char *sfti_forms_target(const sfti_forms *forms);
 /* Whether clauses like those of rows "adapter" hold; the first form that one alternative fits. */

@@ -27,6 +27,12 @@ static void note_format(sfti_forms *forms, const sfti_name_layout *row, const sf
     if (!forms->first) forms->first = tensor;
 }
 
+const char *sfti_forms_format(const sfti_forms *forms) {
+    for (int i = 0; i < SFTI_FORMATS; i++)
+        if (forms->formats >> i & 1) return sfti_format_names[i];
+    return NULL;
+}
+
 /* ── Forms ── */
 
 typedef struct form_key {

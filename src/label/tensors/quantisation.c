@@ -287,9 +287,14 @@ static bool mostly_f8(const sfti_view *view) {
     return f8 > 0 && f8 >= all / 2;
 }
 
-static void read_codes(sfti_codes *codes, sft_info *info) {
-    size_t texts = 0;
-    SFTI_EACH_ROW(row, info->records, SFTI_CODES, 0) {
+/* The rows "end" and "codes", as they are looked for. */
+static bool read_ends(sfti_quant *quant, const sfti_records *records) {
+    quant_end *ends = sfti_info_take(quant->info, SFTI_SUFFIXES * sizeof *ends);
+    sfti_codes *codes = sfti_info_take_zeroed(quant->info, sizeof *codes);
+    unsigned bit = MARKS_OF_WEIGHTS;
+    size_t count = 0, texts = 0;
+    if (!ends || !codes) return false;
+    SFTI_EACH_ROW(row, records, SFTI_CODES, 0) {
         sft_span rest = sfti_row_text(row), word, text;
         while (codes->count < SFTI_CODES_MOST && sfti_next_said(&rest, &word)) {
             sft_span beside = sfti_find_byte(word, ':');
@@ -297,24 +302,15 @@ static void read_codes(sfti_codes *codes, sft_info *info) {
             if (beside.len > 0) beside = sfti_from(beside, 1);
             if (sfti_is(word, "*")) {
                 while (texts < SFTI_CODES_MOST && sfti_next_piece(&beside, '|', &text))
-                    codes->texts[texts++] = sfti_info_cstr(info, text);
+                    codes->texts[texts++] = sfti_info_cstr(quant->info, text);
                 continue;
             }
-            codes->beside[codes->count] = beside.len > 0 ? sfti_info_cstr(info, beside) : NULL;
-            codes->ends[codes->count] = sfti_info_cstr(info, word);
-            if (!info->code) codes->count++;
+            codes->beside[codes->count] =
+                beside.len > 0 ? sfti_info_cstr(quant->info, beside) : NULL;
+            codes->ends[codes->count] = sfti_info_cstr(quant->info, word);
+            if (!quant->info->code) codes->count++;
         }
     }
-}
-
-/* The rows "end" and "codes", as they are looked for. */
-static bool read_ends(sfti_quant *quant, const sfti_records *records) {
-    quant_end *ends = sfti_info_take(quant->info, SFTI_SUFFIXES * sizeof *ends);
-    sfti_codes *codes = sfti_info_take_zeroed(quant->info, sizeof *codes);
-    unsigned bit = MARKS_OF_WEIGHTS;
-    size_t count = 0;
-    if (!ends || !codes) return false;
-    read_codes(codes, quant->info);
     quant->codes = codes;
     for (const sfti_record_row *row = sfti_rows(records, SFTI_END, 0); row && bit < MARKS_MOST;
          row = sfti_rows_next(records, row), bit++) {

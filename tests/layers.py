@@ -73,7 +73,7 @@ RULES = {
                                                "layout/", "set/image.h", "text/"}, None),
     "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h"}, None),
     "cli/support": ({"support/", "label/records.h", "edit/dropped.h", "formats/parts/blocks.h",
-                     "keys/",
+                     "formats/shards.h", "keys/",
                      "remote/http/url.h", "base/", "os/"}
                     | PUBLIC, None),
     "cli/catalog": ({"catalog/", "support/", "remote/http/url.h", "adapter/lowrank.h", "base/", "os/"} | PUBLIC, None),
@@ -92,7 +92,7 @@ RULES = {
              "convert/computed.h", "convert/dropped.h", "convert/quantise.h", "set/deep.h",
              "keys/", "text/derived.h", "label/reads.h", "label/records.h",
                       "lint/lint.h",
-                      "formats/arrays/npy_head.h", "formats/parts/blocks.h",
+                      "formats/arrays/npy_head.h", "formats/parts/blocks.h", "formats/shards.h",
              "remote/http/url.h", "base/", "os/"}
             | PUBLIC, None),
     "bindings/python": (PUBLIC, None),

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct catalog_command {
@@ -210,73 +209,6 @@ static void write_page(catalog_command *run, char **operands, size_t count) {
     cli_object_end(&object);
 }
 
-/* ── Operands ── */
-
-typedef struct catalog_operand {
-    const char *name; /* its real path, or URL */
-    size_t at;        /* its place among the operands */
-    bool is_folder;
-} catalog_operand;
-
-static int compare_operands(const void *a, const void *b) {
-    const catalog_operand *one = a, *other = b;
-    int order = strcmp(one->name, other->name);
-    return order ? order : one->at < other->at ? -1 : 1;
-}
-
-/* Whether one of the sorted operands has this name. */
-static bool is_operand(const catalog_operand *sorted, size_t count, const char *name, size_t len) {
-    size_t low = 0;
-    for (size_t high = count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (strncmp(sorted[middle].name, name, len) < 0) low = middle + 1;
-        else high = middle;
-    }
-    return low < count && strncmp(sorted[low].name, name, len) == 0 && !sorted[low].name[len];
-}
-
-/* Whether the recursion of another operand enters this folder: it is above, and nothing between is
- * hidden. A root alone ends with a slash. */
-static bool is_within(const catalog_operand *sorted, size_t count, const catalog_operand *one) {
-    const char *name = one->name;
-    for (size_t len = one->is_folder ? strlen(name) : 0; len-- > 0;) {
-        if (name[len] != '/' || !name[len + 1]) continue;
-        if (name[len + 1] == '.') return false;
-        if (is_operand(sorted, count, name, len) || is_operand(sorted, count, name, len + 1))
-            return true;
-    }
-    return false;
-}
-
-/* Leaves out what is given twice. */
-static sft_code distinct_operands(cli *c, char **operands, size_t *count, sfti_arena *arena,
-                                  sft_error *err) {
-    size_t kept = 0;
-    catalog_operand *known = sfti_arena_array(arena, *count, sizeof *known);
-    if (!known) return sfti_fail_memory(err, *count * sizeof *known);
-    for (size_t i = 0; i < *count; i++) {
-        char real[CLI_REAL_SIZE];
-        os_info info;
-        const char *name = operands[i];
-        bool is_local = !cli_is_remote(c, name);
-        if (is_local && sfti_os_real_path(name, real, sizeof real) == 0) name = real;
-        known[i].at = i;
-        known[i].name = sfti_arena_copy(arena, name, strlen(name));
-        known[i].is_folder = is_local && sfti_os_info_path(name, true, &info) == 0
-                          && info.kind == OS_DIR;
-        if (!known[i].name) return sfti_fail_memory(err, strlen(name));
-    }
-    qsort(known, *count, sizeof *known, compare_operands);
-    for (size_t i = 0; i < *count; i++) {
-        bool again = i > 0 && strcmp(known[i].name, known[i - 1].name) == 0;
-        if (again || is_within(known, *count, &known[i])) operands[known[i].at] = NULL;
-    }
-    for (size_t i = 0; i < *count; i++)
-        if (operands[i]) operands[kept++] = operands[i];
-    *count = kept;
-    return SFT_OK;
-}
-
 /* ── Options ── */
 
 static sft_code check_operands_of(const cli *c, char **operands, size_t count, sft_error *err) {
@@ -337,7 +269,7 @@ static sft_code begin_catalog(catalog_command *run, char **operands, size_t *ope
         run->blame = operands[i];
         code = sfti_io_fail(&run->err, SFT_IO_OPEN, error, "open");
     }
-    if (!code) code = distinct_operands(c, operands, operand_count, arena, &run->err);
+    if (!code) code = cli_distinct_operands(c, operands, operand_count, arena, &run->err);
     if (code) return code;
     return places_begin(&run->run.places, c, model ? &model : operands,
                         model ? 1 : *operand_count, run->output.path, &run->err);

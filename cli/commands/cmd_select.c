@@ -117,12 +117,16 @@ static sft_code select_parts(selection *s, cli_parts *parts, sft_error *err) {
 
 /* ── The command ── */
 
+static bool is_several(const cli_parts *parts) {
+    return sft_set_index_path(parts->sets[0]) || sft_set_shard_count(parts->sets[0]) > 1;
+}
+
 /* All tensors stay, in as many files: nothing is written, unless a copy is wanted. */
 static bool is_unchanged(const selection *s, const cli_parts *parts, const char *input,
                          size_t all) {
     cli *c = s->c;
     cli_written written = { .input = input, .output = input, .dtype = SFT_DTYPE_COUNT };
-    bool merges = c->set.output && sft_set_index_path(parts->sets[0]);
+    bool merges = c->set.output && is_several(parts);
     bool asked = c->set.output || c->set.in_place;
     bool copies = c->set.copy || cli_output_copies(c, input);
     if (parts->count < all || s->gone_count > 0 || copies || merges || !asked) return false;
@@ -140,7 +144,7 @@ static sft_code select_model(selection *s, const char *operand, cli_parts *parts
     size_t all = parts->count;
     if (!code) code = select_parts(s, parts, err);
     if (code || is_unchanged(s, parts, input, all)) return code;
-    bool several = sft_set_index_path(parts->sets[0]) != NULL;
+    bool several = is_several(parts);
     if (several && here) { /* the shards that lose tensors are rewritten */
         const sft_set *set = parts->sets[0];
         size_t shards = sft_set_shard_count(set);
@@ -191,6 +195,7 @@ static void run_selection(cli *c, const char *input, void *ctx) {
 
 static void run_select(cli *c, char **operands, size_t count) {
     selection s = { .c = c };
+    c->joins_shards = !c->set.in_place;
     cli_write_each(c, operands, count, run_selection, &s);
 }
 
@@ -212,6 +217,8 @@ const cli_command cli_select_command = {
     "that lose tensors are written under new names, then the index, then the old shards are "
     "removed unless another index in the folder names them.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
+    "Numbered shards in a folder without their index are one model, refused if one is missing; "
+    "with --in-place, each is a file of its own. "
     "A model that keeps all its tensors is not written unless --copy is given or IN is a URL.",
     CLI_EXAMPLES(
         { "safetensors select model.safetensors -o text.safetensors --keep \"text_model.*\"",

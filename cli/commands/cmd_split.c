@@ -11,6 +11,7 @@ static sft_code split_model(cli *c, char **operands, cli_parts *parts, sft_error
     uint64_t max_bytes = 0;
     uint32_t shards = 0;
     parts->path = NULL;
+    c->joins_shards = true;
     sft_code code = cli_output_is_folder(c, err);
     if (!code && set->max_size && set->count)
         code = cli_usage_error(err, "expected --max-size or --count, found both");

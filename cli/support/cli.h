@@ -37,6 +37,8 @@ typedef struct cli {
     sft_error unread_err; /* the first's */
     char *unread_path;    /* with its path; NULL: there is none, or it was told */
     int others; /* whether folders are looked through for other formats: CLI_AND_OTHERS … */
+    bool joins_shards; /* numbered shards without an index are one model: CLI_JOIN_SHARDS */
+    const struct cli_input *joined; /* while one is at hand, of many: all of its shards; or NULL */
     bool imports; /* the settings say how other formats are imported */
     bool as_matched; /* --as named a tensor of the last one */
     bool enters_pipelines; /* folders of pipelines stand for their components */

@@ -10,78 +10,7 @@
 #include "safetensors_index.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-
-/* ── Shards by their names ── */
-
-typedef struct shard_name {
-    sft_span base; /* with the folder: all before "-00001-of-00003" */
-    sft_span end;  /* all after it */
-    uint64_t shard, of;
-    int digits;
-} shard_name;
-
-static size_t digits_back(const char *text, size_t end) {
-    size_t n = 0;
-    while (n < end && text[end - 1 - n] >= '0' && text[end - 1 - n] <= '9') n++;
-    return n;
-}
-
-static uint64_t number_at(const char *text, size_t len) {
-    uint64_t value = 0;
-    for (size_t i = 0; i < len; i++) value = value * 10 + (uint64_t)(text[i] - '0');
-    return value;
-}
-
-static bool parse_shard(const char *path, shard_name *out) {
-    const char *dot = strrchr(path, '.');
-    size_t end = dot ? (size_t)(dot - path) : 0, second = digits_back(path, end);
-    if (second == 0 || second > 6 || end < second + 4) return false;
-    size_t middle = end - second - 4;
-    if (memcmp(path + middle, "-of-", 4) != 0) return false;
-    size_t first = digits_back(path, middle);
-    if (first != second || middle < first + 2 || path[middle - first - 1] != '-') return false;
-    out->base = (sft_span){ path, middle - first - 1 };
-    out->end = sft_span_cstr(dot);
-    out->shard = number_at(path + middle - first, first);
-    out->of = number_at(path + end - second, second);
-    out->digits = (int)first;
-    return out->shard > 0 && out->shard <= out->of && out->of <= SFT_MAX_SHARDS;
-}
-
-bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *base) {
-    shard_name name;
-    if (!parse_shard(path, &name)) return false;
-    *shard = name.shard;
-    *of = name.of;
-    *base = name.base;
-    return true;
-}
-
-/* Shards of the model that input i is one of, from i on, in order; list can hold all
- * that follow. Names that only begin alike may lie between. The first part of a GGUF model stands
- * for all, which reading it finds (cli_is_later_part). */
-static size_t shards_from(const cli_inputs *inputs, size_t i, bool *taken,
-                          const cli_input **list) {
-    shard_name first, next;
-    size_t n = 0;
-    if (inputs->items[i]->kind != CLI_FILE || !parse_shard(inputs->items[i]->path, &first)
-        || cli_is(first.end, ".gguf"))
-        return 0;
-    for (size_t k = i; k < inputs->count; k++) {
-        const cli_input *input = inputs->items[k];
-        if (strncmp(input->path, first.base.data, first.base.len) != 0) break;
-        if (taken[k] || input->kind != CLI_FILE || !parse_shard(input->path, &next)) continue;
-        if (first.of != next.of || !sft_span_equal(first.base, next.base)
-            || !sft_span_equal(first.end, next.end))
-            continue;
-        taken[k] = true;
-        list[n++] = input;
-    }
-    return n;
-}
 
 /* ── Components ── */
 
@@ -182,7 +111,7 @@ bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found) 
                   && dataset_of(inputs, input, &datasets, &folder);
         bool empty = input->kind == CLI_EMPTY /* its path is the folder */
                   && cli_is_dataset(inputs, sft_span_cstr(input->path));
-        size_t count = pipeline || shard || !found ? 0 : shards_from(inputs, i, taken, list);
+        size_t count = pipeline || shard || !found ? 0 : cli_shards_from(inputs, i, taken, list);
         cli_model *model = pipeline || shard
                              ? add_folder(models, inputs, i, taken, folder,
                                           pipeline ? pipeline_of : dataset_of, list)
@@ -226,27 +155,14 @@ static bool missing_of_index(cli_model *model, const sft_open_options *open, con
 }
 
 bool cli_find_missing(cli_model *model, const sft_open_options *open, sfti_arena *arena) {
-    shard_name first;
-    bool by_name = model->inputs && !model->is_pipeline && parse_shard(model->path, &first);
+    cli_shard_name first;
+    bool by_name = model->inputs && !model->is_pipeline && cli_parse_shard(model->path, &first);
     if (!by_name && model->input->kind != CLI_INDEX) return true;
     size_t most = by_name ? (size_t)first.of : SFT_MAX_SHARDS;
     const char **names = sfti_arena_take(arena, most * sizeof *names);
     if (!names) return false;
     model->missing = names;
-    if (!by_name) return missing_of_index(model, open, names, arena);
-    size_t at = 0, capacity = first.base.len + first.end.len + 32;
-    for (uint64_t n = 1; n <= first.of; n++) {
-        shard_name have = { .shard = 0 };
-        if (at < model->count) parse_shard(model->inputs[at]->path, &have);
-        if (have.shard == n) {
-            at++;
-            continue;
-        }
-        char *path = sfti_arena_take(arena, capacity);
-        if (!path) return false;
-        snprintf(path, capacity, "%.*s-%0*" PRIu64 "-of-%0*" PRIu64 "%s", (int)first.base.len,
-                 first.base.data, first.digits, n, first.digits, first.of, first.end.data);
-        names[model->missing_count++] = cli_name_of(path).data;
-    }
-    return true;
+    return by_name ? cli_shards_missing(model->inputs, model->count, names, &model->missing_count,
+                                     arena)
+                   : missing_of_index(model, open, names, arena);
 }

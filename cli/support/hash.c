@@ -17,7 +17,8 @@ sft_code cli_list_inputs(cli *c, char **operands, size_t count, cli_input_list *
     out->expanded = sfti_arena_take(&out->arena, (count + 1) * sizeof *out->expanded);
     if (!out->expanded) return sfti_fail_memory(err, count);
     for (size_t i = 0; i < count; i++) {
-        cli_depth depth = (cli_depth)(c->set.recursive | c->others);
+        cli_depth depth = (cli_depth)(c->set.recursive | c->others
+                                      | (c->joins_shards ? CLI_JOIN_SHARDS : 0));
         sft_code code = cli_inputs_expand(operands[i], depth, c->set.output, &c->open,
                                           &out->expanded[out->expanded_count++], err);
         if (code) return code;

@@ -12,6 +12,7 @@
 #include "safetensors_index.h"
 #include "safetensors_remote.h"
 #include "support/files.h"
+#include "support/shards.h"
 #include "support/words.h"
 
 #include <errno.h>
@@ -63,7 +64,7 @@ static void count_passed(walk *w, const char *name) {
 static bool add_found(walk *w, cli_input_kind kind, const char *path) {
     found *f = sfti_arena_take(w->arena, sizeof *f);
     if (!f || !path) return false;
-    *f = (found){ w->first, { kind, path, NULL, false }, false, false, false };
+    *f = (found){ .next = w->first, .input = { .kind = kind, .path = path } };
     w->first = f;
     w->count++;
     return true;
@@ -471,7 +472,8 @@ static bool walk_operand(walk *w, const char *operand) {
 sft_code cli_inputs_expand(const char *operand, cli_depth depth, const char *except,
                            const sft_open_options *open, cli_inputs *out, sft_error *err) {
     walk w = { .arena = &out->arena, .out = out, .open = open, .files = open->files,
-               .depth = (cli_depth)((int)depth & 3), .others = (int)depth & ~3 };
+               .depth = (cli_depth)((int)depth & 3),
+               .others = (int)depth & (CLI_AND_OTHERS | CLI_ELSE_OTHERS) };
     os_info info;
     *out = (cli_inputs){ .arena.alloc = sfti_allocator(open->alloc), .files = open->files };
     w.has_except = except && sfti_os_info_path(except, true, &w.except) == 0;
@@ -485,6 +487,7 @@ sft_code cli_inputs_expand(const char *operand, cli_depth depth, const char *exc
     ok = ok && keep_models(&w, out);
     for (size_t i = 0; ok && i < out->count; i++)
         out->items[i]->is_found = out->items[i]->path != operand;
+    if (ok && is_folder && ((int)depth & CLI_JOIN_SHARDS)) ok = cli_join_shards(out);
     /* What a remote folder gave is opened next. */
     const char **paths = NULL;
     size_t count = 0;

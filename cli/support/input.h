@@ -39,6 +39,9 @@ typedef struct cli_input {
     const char *path;
     const sft_error *err; /* CLI_BLOCKED only, else NULL */
     bool is_found;        /* in a folder; else its path is what was named */
+    /* CLI_FILE: this numbered shard and all others of its model, whose paths these are; or NULL */
+    const char *const *shards;
+    size_t shard_count;
 } cli_input;
 
 /* Whether it is a path that was not looked into yet. */
@@ -70,6 +73,9 @@ typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_ALL_LEVELS = 1, CLI_WITH_PARTS =
  * ones, only where no model in safetensors was found. */
 #define CLI_AND_OTHERS 4
 #define CLI_ELSE_OTHERS 8
+/* And: numbered shards without an index, found in a folder, are one input, at the place of the
+ * first; CLI_BLOCKED if one of them is missing. */
+#define CLI_JOIN_SHARDS 16
 
 /* Expand one operand. A folder, which may be remote (open->files), gives the models in
  * it (and, by depth, below it): files *.safetensors and *.sft in any case,

@@ -41,22 +41,42 @@ static bool is_index(const char *path) {
     return sft_path_is_index(path) || cli_ends_with(sft_span_cstr(path), ".bin.index.json");
 }
 
-/* The name of a result: its input's or, of a model with an index, that of its folder. */
+/* What numbered shards are called before their numbers, unless all models are called so ("model",
+ * "pytorch_model.fp16"); empty: they are not numbered. */
+static sft_span name_of_shards(const char *path, bool *are_numbered) {
+    uint64_t number, of;
+    sft_span name = { "", 0 };
+    *are_numbered = cli_shard_of(path, &number, &of, &name) && of > 1;
+    if (*are_numbered) name = sfti_path_name(name);
+    const char *dot = name.len ? memchr(name.data, '.', name.len) : NULL;
+    sft_span word = { name.data, dot ? (size_t)(dot - name.data) : name.len };
+    return cli_is(word, "model") || cli_ends_with(word, "_model") ? (sft_span){ "", 0 } : name;
+}
+
+/* The name of a result: its input's or, of a model in several files, that of its shards or of its
+ * folder. */
 static sft_span name_of(const char *path, bool is_set) {
+    bool numbered;
     if (!is_set) return cli_name_of(path);
-    sft_span folder = is_index(path) ? cli_folder_of(path) : sft_span_cstr(path);
+    sft_span own = name_of_shards(path, &numbered);
+    if (own.len > 0) return own;
+    sft_span folder = numbered || is_index(path) ? cli_folder_of(path) : sft_span_cstr(path);
     sft_span name = sfti_path_name(sfti_path_trimmed(folder));
     bool none = name.len == 0 || strspn(name.data, ".") >= name.len;
     return none ? sft_span_cstr("model") : name;
 }
 
-/* The name of what a model in another format becomes: the extension, and what PyTorch calls models,
- * give way. */
+/* The name of what a model in another format becomes: the extension, the number of the first part
+ * of GGUF, with which the others are read, and what PyTorch calls models give way. */
 static const char *imported_name(many *m, sft_span name) {
     static const char torch[] = "pytorch_model";
+    uint64_t number, of;
+    sft_span base;
     size_t len = name.len;
     while (len > 0 && name.data[len - 1] != '.') len--;
     len = len > 1 ? len - 1 : name.len;
+    if (cli_ends_with(name, ".gguf") && cli_shard_of(name.data, &number, &of, &base) && number == 1)
+        len = base.len;
     if (len >= sizeof torch - 1 && memcmp(name.data, torch, sizeof torch - 1) == 0) {
         name.data += 8; /* "model" */
         len -= 8;
@@ -117,15 +137,15 @@ static sft_code name_outputs(many *m, sft_error *err) {
     if (!m->outputs) return sfti_fail_memory(err, count);
     for (size_t i = 0; i < count; i++) {
         const cli_input *input = m->items[i];
-        m->outputs[i] = output_of(m, input->path, input->kind == CLI_INDEX);
+        m->outputs[i] = output_of(m, input->path, input->kind == CLI_INDEX || input->shards);
         if (!m->outputs[i]) return sfti_fail_memory(err, strlen(input->path));
     }
     /* The result of one would replace that of another. */
     const char **sorted = sfti_arena_array(&m->arena, count, sizeof *sorted);
     if (!sorted) return sfti_fail_memory(err, count);
     size_t n = 0;
-    for (size_t i = 0; i < count; i++) /* a folder without models has no result */
-        if (m->items[i]->kind != CLI_EMPTY) sorted[n++] = m->outputs[i];
+    for (size_t i = 0; i < count; i++) /* what is no model has no result */
+        if (m->items[i]->kind < CLI_EMPTY) sorted[n++] = m->outputs[i];
     qsort(sorted, n, sizeof *sorted, compare_paths);
     for (size_t i = 1; i < n; i++) {
         if (strcmp(sorted[i - 1], sorted[i]) == 0)
@@ -160,7 +180,7 @@ static sft_code list_operands(many *m, char **operands, size_t count, sft_error 
     if (!inputs || !m->items) return sfti_fail_memory(err, count);
     for (size_t i = 0; i < count; i++) {
         bool is_set = is_index(operands[i]) || is_folder(m->c, operands[i]);
-        inputs[i] = (cli_input){ is_set ? CLI_INDEX : CLI_FILE, operands[i], NULL, false };
+        inputs[i] = (cli_input){ .kind = is_set ? CLI_INDEX : CLI_FILE, .path = operands[i] };
         m->items[i] = &inputs[i];
     }
     m->count = count;
@@ -203,8 +223,11 @@ static void each_of_many(many *m, char **operands, size_t count, cli_write_fn ea
             (void)sfti_fail(&err, SFT_EXISTS, "expected another name than that of %s, which was "
                             "written just now and would be replaced", taken);
             cli_fail_input(c, m->outputs[i], &err);
-        } else if (cli_input_is_path(input) || input->kind == CLI_STDIN) each(c, input->path, ctx);
-        else cli_report_input(c, input);
+        } else if (cli_input_is_path(input) || input->kind == CLI_STDIN) {
+            c->joined = input->shards ? input : NULL;
+            each(c, input->path, ctx);
+            c->joined = NULL;
+        } else cli_report_input(c, input);
     }
     if (models == 0 || cli_is_over(c) || cli_is_json(c)) return;
     changed = c->changed - changed;

@@ -124,11 +124,11 @@ static sft_code open_model(cli *c, cli_model *model) {
     bool is_file = model->input->kind == CLI_FILE && !model->inputs;
     sft_code code;
     if (model->inputs) {
-        const char **paths = sfti_take(&c->alloc, model->count * sizeof *paths);
+        const char **paths = sfti_arena_array(&model->arena, model->count, sizeof *paths);
         if (!paths) return sfti_fail_memory(&model->err, model->count * sizeof *paths);
         for (size_t i = 0; i < model->count; i++) paths[i] = model->inputs[i]->path;
-        code = sft_set_open_list(paths, model->count, &how, &model->set, &model->err);
-        sfti_release(&c->alloc, paths, model->count * sizeof *paths);
+        code = cli_open_shards(c, paths, model->count, &how, &model->set, &model->import,
+                               &model->err);
     } else if (piped) {
         code = cli_open_model(c, model->input, &model->set, &model->err);
     } else {
@@ -287,10 +287,7 @@ static void prepare_model(cli *c, cli_model *model) {
     }
     if (!is_model || sfti_os_stop_signal()) return;
     if (model->missing_count > 0) {
-        sfti_fail(&model->err, SFT_INDEX_SHARD_MISSING,
-                  "expected %zu shards, found %zu: %s is missing%s",
-                  model->count + model->missing_count, model->count, model->missing[0],
-                  model->missing_count > 1 ? ", and others" : "");
+        (void)cli_fail_missing(model->count, model->missing, model->missing_count, &model->err);
         return;
     }
     if (open_model(c, model)) return;

@@ -7,6 +7,7 @@
 #include "safetensors_info.h"
 #include "safetensors_tree.h"
 #include "support/hash.h"
+#include "support/shards.h"
 
 typedef struct cli_member {
     const char *path, *name; /* name: of the component's folder */
@@ -83,6 +84,11 @@ typedef void (*cli_model_fn)(void *ctx, cli_model *model);
 void cli_each_model(cli *c, char **operands, size_t operand_count, size_t *count,
                     cli_digests *digests, cli_model_fn each, void *ctx);
 
+/* Leaves out operands that are given twice, or lie in a folder that is one, too, and is looked
+ * through with all folders in it. */
+sft_code cli_distinct_operands(cli *c, char **operands, size_t *count, sfti_arena *arena,
+                               sft_error *err);
+
 /* All models that will be delivered, for the progress. */
 void cli_digests_count(cli_digests *digests, const cli_model *models, size_t count);
 /* Compute what is wanted of these models, then call each() for all of them, in order, unless it is
@@ -112,8 +118,6 @@ typedef struct cli_models {
 bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found);
 /* Shards of a model that are not there, by name; false when memory ran out. */
 bool cli_find_missing(cli_model *model, const sft_open_options *open, sfti_arena *arena);
-/* Takes model-00002-of-00003.safetensors apart: 2, 3 and "model" with its folder. */
-bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *base);
 
 /* ── One model ── */
 
@@ -142,6 +146,11 @@ extern const cli_option cli_import_options_table[];
  * safetensors. */
 sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options, sft_set **out,
                        sft_import **import, sft_error *err);
+
+/* The same of numbered shards, as one model. */
+sft_code cli_open_shards(cli *c, const char *const *paths, size_t count,
+                         const sft_set_options *options, sft_set **out, sft_import **import,
+                         sft_error *err);
 
 /* Whether convert casts values of this name to --dtype that were computed from codes of another
  * format. */

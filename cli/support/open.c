@@ -6,6 +6,7 @@
 #include "base/glob.h"
 #include "base/mem.h"
 #include "formats/parts/blocks.h"
+#include "formats/shards.h"
 #include "os/io.h"
 #include "support/files.h"
 #include "support/remote.h"
@@ -137,14 +138,14 @@ static sft_code choose_blocks(const cli *c, sft_import *import, sft_error *err) 
     return code;
 }
 
-static sft_code open_import(cli *c, const char *path, sft_set **out, sft_import **import,
-                            sft_error *err) {
+static sft_code open_import(cli *c, const char *const *paths, size_t count, sft_set **out,
+                            sft_import **import, sft_error *err) {
     sft_import_options options;
     sft_import *opened;
     sft_code code = import_options(c, &options, err);
-    if (!code) code = sft_import_open(path, &options, &opened, err);
+    if (!code) code = sfti_import_open_list(paths, count, &options, &opened, err);
     if (!code && (code = choose_blocks(c, opened, err)) != SFT_OK) sft_import_close(opened);
-    if (!code) code = sft_import_set(opened, path, out, err);
+    if (!code) code = sft_import_set(opened, paths[0], out, err);
     *import = code ? NULL : opened;
     return code;
 }
@@ -158,7 +159,7 @@ sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options,
     /* What is remote is tried first as what its name says: each opening is a request. */
     bool named = cli_is_remote(c, path)
               && cli_other_format(sft_span_cstr(path)) < CLI_OTHER_FORMATS;
-    if (named && !open_import(c, path, out, import, NULL)) return SFT_OK;
+    if (named && !open_import(c, &path, 1, out, import, NULL)) return SFT_OK;
     sft_code code = sft_set_open(path, options, out, err), told = SFT_OK;
     /* The errors of something that is not safetensors. */
     bool foreign = (code >= SFT_HEADER_TOO_SMALL && code <= SFT_JSON_TRAILING)
@@ -176,7 +177,16 @@ sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options,
     }
     if (told || (format == SFT_IMPORT_NONE && !is_zip)) return code;
     if (err) *err = (sft_error)SFT_ERROR_INIT;
-    return open_import(c, path, out, import, err);
+    return open_import(c, &path, 1, out, import, err);
+}
+
+sft_code cli_open_shards(cli *c, const char *const *paths, size_t count,
+                         const sft_set_options *options, sft_set **out, sft_import **import,
+                         sft_error *err) {
+    bool other = cli_other_format(sft_span_cstr(paths[0])) < CLI_OTHER_FORMATS;
+    *import = NULL;
+    return other && !c->no_imports ? open_import(c, paths, count, out, import, err)
+                                   : sft_set_open_list(paths, count, options, out, err);
 }
 
 sft_set_options cli_set_options(const cli *c) {
@@ -272,8 +282,8 @@ static sft_code open_stdin(cli *c, sft_set **out, sft_error *err) {
 
 sft_code cli_open_operand(cli *c, const char *operand, cli_inputs *inputs, const cli_input **input,
                           sft_set **out, sft_error *err) {
-    sft_code code = cli_inputs_expand(operand, (cli_depth)CLI_ELSE_OTHERS, NULL, &c->open, inputs,
-                                      err);
+    sft_code code = cli_inputs_expand(operand, (cli_depth)(CLI_ELSE_OTHERS | CLI_JOIN_SHARDS),
+                                      NULL, &c->open, inputs, err);
     if (!code) code = cli_inputs_one(inputs, input, err);
     if (!code) code = cli_open_model(c, *input, out, err);
     if (!code && c->import && c->imports_whole)
@@ -351,6 +361,8 @@ sft_code cli_open_model(cli *c, const cli_input *input, sft_set **out, sft_error
                          "expected a file for --values, found standard input");
     sft_code code = input->kind == CLI_STDIN
         ? open_stdin(c, out, err)
+        : input->shards
+        ? cli_open_shards(c, input->shards, input->shard_count, &options, out, &c->import, err)
         : cli_open_path(c, input->path, &options, out, &c->import, err);
     return code || !c->set.values ? code : open_values(c, input->path, out, err);
 }

@@ -265,8 +265,13 @@ static sft_code open_operands(cli *c, const char *const *operands, size_t count,
     c->imports_whole = true;
     cli_depth depth = c->no_imports ? CLI_ONE_LEVEL : (cli_depth)CLI_ELSE_OTHERS;
     if (c->enters_pipelines) depth = CLI_WITH_PARTS;
+    if (c->joins_shards) depth = (cli_depth)(depth | CLI_JOIN_SHARDS);
     for (size_t i = 0; !code && i < count; i++) {
         out->path = operands[i];
+        if (c->joined) {
+            code = open_input(c, out, c->joined, err);
+            continue;
+        }
         code = cli_inputs_expand(operands[i], depth, NULL, &c->open, &out->inputs, err);
         if (!code && one_each) code = cli_inputs_one(&out->inputs, &only, err);
         for (size_t k = 0; !code && k < out->inputs.count; k++)

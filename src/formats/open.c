@@ -3,6 +3,7 @@
 #include "base/files.h"
 #include "base/options.h"
 #include "formats/parts/state.h"
+#include "formats/shards.h"
 #include "formats/zip/zip.h"
 #include "os/io.h"
 #include "os/path.h"
@@ -186,11 +187,32 @@ static sft_code read_torch_index(sfti_import *im) {
     return sfti_read_torch_index(im, read_shard);
 }
 
+/* The shards that no index names. */
+static sft_code read_more(sft_import *im) {
+    const sft_source *first = im->input;
+    sft_import_format format = im->format;
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < im->more_count; i++) {
+        sft_span name = sfti_path_name(sft_span_cstr(im->more[i]));
+        sfti_import_begin_shard(im, (uint32_t)i + 1);
+        code = sfti_import_file(im, name, &im->input);
+        if (!code) code = read_shard(im);
+        if (code && im->err && im->err->offset != SFT_NO_OFFSET) {
+            sft_error found = *im->err; /* its offset is that of a byte in this shard */
+            sfti_error_text(im->err, "%s, in %.*s", found.message, SFTI_CLIP(name, 200));
+        }
+    }
+    im->input = first;
+    im->format = format;
+    return code;
+}
+
 static sft_code open_input(sft_import *im, sft_import **out) {
     int error = sfti_os_mutex_init(&im->work.mutex);
     im->work.has_mutex = error == 0;
     if (error) return sfti_io_fail(im->err, SFT_OUT_OF_MEMORY, error, "create a mutex");
     sft_code code = read_input(im);
+    if (!code) code = read_more(im);
     const char *root = im->options.root;
     if (!code && root && *root && im->branches.count == 0) /* of a format that has none */
         code = sfti_fail(im->err, SFT_FOREIGN_BRANCH,
@@ -306,12 +328,20 @@ static sft_code open_path(sft_import *im, const char *path) {
 
 sft_code sft_import_open(const char *path, const sft_import_options *options, sft_import **out,
                          sft_error *err) {
+    return sfti_import_open_list(&path, 1, options, out, err);
+}
+
+sft_code sfti_import_open_list(const char *const *paths, size_t count,
+                               const sft_import_options *options, sft_import **out,
+                               sft_error *err) {
     sft_import *im;
     *out = NULL;
-    if (!path)
+    if (!*paths)
         return sfti_misuse(err, "expected a path, found NULL");
     sft_code code = import_new(options, &im, err);
-    if (!code) code = open_path(im, path);
+    if (!code) im->more = paths + 1;
+    if (!code) im->more_count = count - 1;
+    if (!code) code = open_path(im, *paths);
     if (!code) code = open_input(im, out);
     if (code) sft_import_close(im);
     return code;

@@ -140,7 +140,9 @@ static sft_code set_mtimes(convert_run *run, const int64_t **out, sft_error *err
         if (kept)
             code = cli_output_mtime(run->c, sft_set_shard_path(set, s), &times[count++], err);
     }
-    if (!code) code = cli_output_mtime(run->c, sft_set_index_path(set), &times[count], err);
+    const char *last = sft_set_index_path(set);
+    if (!last) last = sft_set_shard_path(set, shards - 1);
+    if (!code) code = cli_output_mtime(run->c, last, &times[count], err);
     *out = times;
     return code;
 }
@@ -203,10 +205,13 @@ static sft_code convert_set_in_place(convert_run *run, sft_error *err) {
 
 /* ── All ways ── */
 
+static bool is_several(const convert_run *run) {
+    return convert_shard_count(run) > 1
+        || (!run->c->import && sft_set_index_path(run->parts.sets[0]));
+}
+
 static bool is_folder_asked(const convert_run *run) {
-    bool several = run->c->import ? convert_shard_count(run) > 1
-                                  : sft_set_index_path(run->parts.sets[0]) != NULL;
-    return several && run->c->set.output && !cli_output_is_file(run->c);
+    return is_several(run) && run->c->set.output && !cli_output_is_file(run->c);
 }
 
 /* The casts are decided upon, and nothing is written yet. */
@@ -237,7 +242,7 @@ static sft_code plan_and_warn(convert_run *run, sft_error *err) {
 static bool is_unchanged(const convert_run *run) {
     cli *c = run->c;
     cli_written written = { .input = run->input, .output = run->input, .dtype = SFT_DTYPE_COUNT };
-    bool merges = sft_set_index_path(run->parts.sets[0]) && !is_folder_asked(run);
+    bool merges = is_several(run) && !is_folder_asked(run);
     bool casts = sft_conversion_count(run->conversion, SFT_CONVERT_CAST) > 0
                  || sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE) > 0;
     if (casts || merges || c->import || cli_output_copies(c, run->input)) return false;
@@ -440,6 +445,7 @@ static void run_convert(cli *c, char **operands, size_t count) {
     if (!cli_parse_threads(c, &run.threads)) return;
     if (!c->set.threads) run.threads = 1;
     c->imports = true;
+    c->joins_shards = !c->set.in_place;
     if (c->set.layout && !c->set.quantize
         && (strcmp(c->set.layout, "diffusers") == 0 || strcmp(c->set.layout, "single") == 0
             || strcmp(c->set.layout, "comfy") == 0)) {
@@ -513,7 +519,9 @@ const cli_command cli_convert_command = {
     "data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped. Needs only a few MiB "
     "of memory, whatever the size of the tensors; OUT is written atomically.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names, in "
-    "which '_' takes the place of what cannot stand in names on every system (nul, x:y). "
+    "which '_' takes the place of what cannot stand in names on every system (nul, x:y). Numbered "
+    "shards in a folder without their index are one model, refused if one is missing; with "
+    "--in-place, each is a file of its own. "
     "A model in which no tensor is cast is not written unless --copy is given "
     "or IN is a URL.",
     CLI_EXAMPLES(

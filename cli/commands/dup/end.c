@@ -64,7 +64,7 @@ sft_code dup_end_check(cli *c, sfti_arena *arena, sft_error *err) {
 static bool look_at(cli *c, const dup_path *from, sfti_arena *arena, dup_one *one) {
     const char *path = from->path;
     cli_told told;
-    cli_input input = { CLI_FILE, path, NULL, false };
+    cli_input input = { .kind = CLI_FILE, .path = path };
     cli_model model = { .input = &input, .path = path };
     uint64_t n, of;
     sft_span base;

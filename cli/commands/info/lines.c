@@ -214,7 +214,8 @@ static void key_of(cli *c, const char *before, sft_span algo) {
 static void digest_lines(cli *c, const sft_node *root, bool in_list, const char *part) {
     bool shown = !in_list || c->set.hash;
     const sft_node *one = shown ? cli_first(root, "hashes.computed") : NULL;
-    bool many = sft_node_get(root, "shards") != NULL;
+    bool many = sft_node_get(root, "shards")
+             || (sft_node_get(root, "import") && sft_node_find(root, "set.of"));
     for (; one; one = one->next) {
         bool recorded = false;
         const sft_node *claim = cli_first(root, "hashes.recorded");

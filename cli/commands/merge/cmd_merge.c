@@ -7,15 +7,18 @@
 #include "support/output.h"
 #include "support/parts.h"
 #include "support/remote.h"
+#include "support/words.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* By their names; an index says itself what belongs to its model. */
+/* By their names; an index says itself what belongs to its model, and the parts of GGUF are read
+ * with the first. */
 static void tell_missing(cli *c, const cli_parts *parts, size_t first) {
     sft_span base, other;
     uint64_t shard, of, more, count = 0;
     const char *path = parts->paths[first];
+    if (cli_ends_with(sft_span_cstr(path), ".gguf")) return;
     if (!cli_shard_of(path, &shard, &of, &base)) return;
     for (size_t i = 0; i < parts->path_count; i++) {
         if (!cli_shard_of(parts->paths[i], &shard, &more, &other)) continue;

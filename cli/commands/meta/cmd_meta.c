@@ -206,7 +206,7 @@ static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err)
 /* The metadata of an index; what may be private in it is found as in a file. */
 static sft_code scrub_index(cli *c, const char *path, meta_change *change, sft_error *err) {
     meta_pairs pairs;
-    cli_input input = { CLI_INDEX, path, NULL, false };
+    cli_input input = { .kind = CLI_INDEX, .path = path };
     sft_code code = meta_read(c, &input, &pairs, err);
     change->pairs = sfti_arena_array(&change->arena, pairs.count, sizeof *change->pairs);
     change->count = 0;

@@ -180,7 +180,7 @@ static sft_code get_keys(cli *c, const cli_input *input, char **keys, size_t cou
 void meta_get(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     sfti_arena arena = { .alloc = c->alloc };
-    cli_input input = { CLI_FILE, operands[0], NULL, false };
+    cli_input input = { .kind = CLI_FILE, .path = operands[0] };
     sft_code code = SFT_OK;
     if (strcmp(operands[0], "-") == 0) input.kind = CLI_STDIN;
     else code = cli_edit_operand(c, &arena, operands[0], &input.path, &err);

@@ -170,14 +170,17 @@ static void answer(void *ctx, cli_model *model, size_t unit, const sft_hash_resu
 
 static void each_model(void *ctx, cli_model *model) {
     adopt_run *run = ctx;
-    if (!model->tree || model->err.code) cli_fail_model(run->c, model);
+    bool notes_alone = model->input->kind == CLI_EMPTY; /* models may have left them */
+    if (!notes_alone && (!model->tree || model->err.code)) cli_fail_model(run->c, model);
 }
 
 void note_adopt(cli *c, char **operands, size_t count) {
     adopt_run run = { .c = c };
+    sft_error err = SFT_ERROR_INIT;
     size_t models;
     c->set.recursive = 1; /* a note may have stayed anywhere */
     run.arena.alloc = c->alloc;
+    run.failed = cli_distinct_operands(c, operands, &count, &run.arena, &err) != SFT_OK;
     for (size_t i = 0; i < count; i++) look_through(&run, operands[i]);
     run.digests.wanted = wanted;
     run.digests.answer = answer;
@@ -192,7 +195,6 @@ void note_adopt(cli *c, char **operands, size_t count) {
             cli_path(&c->out, run.notes[i].path, *run.notes[i].digest
                      ? ": its model was not found\n"
                      : ": has no digest of its model's weights\n");
-    sft_error err = SFT_ERROR_INIT;
     if (run.count == 0 && c->status == CLI_OK && !cli_is_json(c)) {
         (void)sfti_fail(&err, SFT_NOT_FOUND, "expected notes without a model, found none");
         cli_refuse(c, NULL, &err);

@@ -68,16 +68,28 @@ static sft_code put_pair(pair_reader *r, sft_span key, sft_span value) {
     return sfti_import_meta(r->im, name, value);
 }
 
-/* Keys that the reader itself needs. */
+/* Whether the key says which part of the model the file is; so is then noted. */
+static bool note_split(sfti_gguf_pairs *out, sft_span key, uint64_t value) {
+    const struct {
+        const char *key;
+        uint64_t *to, value;
+    } rows[] = {
+        { "split.no", &out->split_number, value },
+        { "split.count", &out->split_count, value ? value : 1 },
+        { "split.tensors.count", &out->split_tensors, value },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!sft_span_equal(key, sft_span_cstr(rows[i].key))) continue;
+        *rows[i].to = rows[i].value;
+        return true;
+    }
+    return false;
+}
+
+/* Other keys that the reader itself needs. */
 static sft_code note_scalar(pair_reader *r, sft_span key, const value_type *type, uint64_t value,
                             uint64_t at) {
     sfti_gguf_pairs *out = r->out;
-    bool whole = type->kind == VALUE_UNSIGNED || type->kind == VALUE_SIGNED;
-    if (whole && sft_span_equal(key, sft_span_cstr("split.no"))) out->split_number = value;
-    if (whole && sft_span_equal(key, sft_span_cstr("split.count")))
-        out->split_count = value ? value : 1;
-    if (whole && sft_span_equal(key, sft_span_cstr("split.tensors.count")))
-        out->split_tensors = value;
     if (!sft_span_equal(key, sft_span_cstr("general.alignment"))) return SFT_OK;
     if (type->kind != VALUE_UNSIGNED || type->bytes != 4)
         return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, at,
@@ -98,6 +110,9 @@ static sft_code read_scalar(pair_reader *r, sft_span key, const value_type *type
     if (type->kind == VALUE_BOOL && value > 1)
         return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, at,
                               "expected 0 or 1 as bool, found %llu", (unsigned long long)value);
+    bool whole = type->kind == VALUE_UNSIGNED || type->kind == VALUE_SIGNED;
+    /* what one part says of itself is not true of all parts together */
+    if (whole && note_split(r->out, key, value)) return SFT_OK;
     code = note_scalar(r, key, type, value, at);
     if (code || !r->report) return code;
     uint64_t sign = UINT64_C(1) << (8 * type->bytes - 1);

@@ -112,6 +112,8 @@ struct sft_import {
     sfti_held *held;
     sfti_held *files; /* of them, those that a name opened */
     uint32_t shard, shards;
+    const char *const *more; /* paths of shards after the first, which the input is */
+    size_t more_count;
     SFTI_IMPORT_LIST(sfti_item) items;
     SFTI_IMPORT_LIST(sft_import_left) left;
     SFTI_IMPORT_LIST(sft_import_global) globals;

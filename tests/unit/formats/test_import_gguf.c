@@ -580,6 +580,9 @@ static void test_split(void **state) {
         assert_int_equal(byte, i);
     }
     assert_string_equal(metadata(import, "gguf.general.name"), "first");
+    assert_null(metadata(import, "gguf.split.no")); /* of all parts none of these is true */
+    assert_null(metadata(import, "gguf.split.count"));
+    assert_null(metadata(import, "gguf.split.tensors.count"));
     sft_import_close(import);
     open_split(part_names[1], SFT_FOREIGN_KIND, "found part 2 of 3");
     write_split(part_names[1], 2, 3, 3, "b", "");

@@ -6,6 +6,7 @@
 #include "os/io.h"
 #include "os/path.h"
 #include "support/models.h"
+#include "support/only_tensors.h"
 #include "support/renamed.h"
 
 #include <string.h>
@@ -109,19 +110,6 @@ static uint64_t bytes_beside(sfti_arena *arena, const char *path, const sft_impo
     return sum;
 }
 
-/* What the file has that the import lacks: *tensors, so that only a part of it is compared, or
- * else *more, which is compared with nothing. */
-static void find_left(const sft_import *import, bool *tensors, bool *more) {
-    const sft_import_left *left;
-    *tensors = *more = false;
-    for (size_t i = 0; import && (left = sft_import_left_at(import, i)) != NULL; i++) {
-        bool is_note = left->reason == SFT_IMPORT_LEFT_NOTE;
-        bool is_tensors = left->reason == SFT_IMPORT_LEFT_BRANCH
-                       || left->reason == SFT_IMPORT_LEFT_SKIPPED;
-        *(is_tensors ? tensors : more) |= !is_note;
-    }
-}
-
 /* Keys of an open model's tensors and of their other names. */
 static void make_content_keys(cli *c, dup_model *model, const sft_set *set, sft_error *err) {
     sfti_arena arena = { .alloc = c->alloc };
@@ -170,7 +158,7 @@ bool dup_look_at(cli *c, sfti_arena *arena, dup_model *model, const cli_input *i
             make_key(c, model->key[DUP_FILE], put_size, &info.size, &err);
         else model->bytes += bytes_beside(arena, input->path, import, beside);
     }
-    find_left(import, &is_partial, &model->holds_more);
+    cli_find_left(import, &is_partial, &model->holds_more);
     if (!code && !err.code && !is_partial) /* compares the import's result */
         make_content_keys(c, model, set, &err);
     sft_set_close(set);

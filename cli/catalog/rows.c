@@ -8,6 +8,7 @@
 #include "os/path.h"
 #include "support/files.h"
 #include "support/models.h"
+#include "support/only_tensors.h"
 #include "support/words.h"
 
 #include <errno.h>
@@ -211,7 +212,8 @@ static bool take_digests(catalog_rows *rows, catalog_row *row, const cli_model *
         if (i == 0) sha256 = digest;
     }
     if (sha256.len) row->flags |= ROW_HASHED;
-    return put_in(rows, row, ROWS_WEIGHTS, content.len ? content : sha256, (sft_span){ "", 0 });
+    if (!content.len || !cli_is_only_tensors(rows->c, model->set, model->import)) content = sha256;
+    return put_in(rows, row, ROWS_WEIGHTS, content, (sft_span){ "", 0 });
 }
 
 static bool take_facts(catalog_rows *rows, catalog_row *row, const cli_model *model) {

@@ -101,7 +101,7 @@ static void print_diff(cli *c, const sft_diff *diff) {
         sft_diff_pair pair = sft_diff_pair_at(diff, i);
         cli_styled(out, !pair.a.data ? CLI_GREEN : !pair.b.data ? CLI_RED : CLI_PLAIN,
                    !pair.a.data ? "+ " : !pair.b.data ? "- " : "~ ");
-        cli_text(out, "metadata ");
+        cli_text(out, c->set.no_metadata ? "other name " : "metadata ");
         cli_escaped_cut(out, pair.key, DIFF_VALUE_COLUMNS);
         cli_text(out, ": ");
         cli_escaped_cut(out, pair.a.data ? pair.a : pair.b, DIFF_VALUE_COLUMNS);
@@ -294,7 +294,7 @@ const cli_command cli_diff_command = {
         CLI_TAKES(0, "rtol", "NUMBER", rtol, "see --atol"),
         CLI_VALUES,
         CLI_ON(0, "header", header_only, "names, dtypes, shapes and metadata only; reads no data"),
-        CLI_ON(0, "no-metadata", no_metadata, "ignore metadata"),
+        CLI_ON(0, "no-metadata", no_metadata, "ignore metadata, except other names of tensors"),
         CLI_ON(0, "merge-of", merge_of,
           "estimate which weighted sum of the other models the first one is"),
         CLI_ON('v', "verbose", verbose,

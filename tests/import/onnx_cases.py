@@ -74,6 +74,13 @@ def nodes(ctx):
     path = save(ctx, [weight], [node])
     compare(ctx, path, {"w": weight})
     compare(ctx, path, {"w": weight, "out": one}, "--all")
+    values = {"value_float": 1.5, "value_floats": [1.0, 2.0], "value_int": -3,
+              "value_ints": [4, 5, 6]}
+    path = save(ctx, [weight], [helper.make_node("Constant", [], [n], **{n: v})
+                                for n, v in values.items()])
+    compare(ctx, path, {"w": weight} | {
+        n: numpy_helper.from_array(np.array(v, "f4" if "float" in n else "i8"), n)
+        for n, v in values.items()}, "--all")
 
 
 def cases(ctx):

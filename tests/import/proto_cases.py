@@ -145,9 +145,12 @@ def graphs(ctx):
 
     def model(graph, *more):
         return of(onnx(w, graph=graph) + b"".join(more))
-    left = ["constants of nodes and subgraphs"]
+    left = ["constants of nodes, subgraphs, functions and training",
+            "nodes, which say what is computed"]
     inner = field(5, half) + field(5, onnx_tensor(b"i", (1,), rest=field(9, DATA[:4])))
     function = field(25, field(7, field(2, b"f") + field(5, field(5, half))))
+    training = field(20, field(1, field(5, half)) + field(2, b""))
+    no_sparse = ("foreign_object", "expected dense tensors, found a sparse one")
     both = ("foreign_ambiguous", "a graph or tensor once, found it again")
     deep = b""
     for _ in range(40):
@@ -183,8 +186,18 @@ def graphs(ctx):
          "all", {"w": W, "h": HALF}),
         ("an output of 65537 bytes", model(node(outputs=(b"n" * 65537,))), "-",
          ("foreign_syntax", "text of at most 65536 bytes, found 65537")),
-        ("sparse", model(field(15, b"")), "-",
+        ("a default of a function, and all", model(b"", field(25, field(11, field(5, half)))), "all",
+         {"w": W, "h": HALF}),
+        ("training", model(b"", training), "-", {"w": W, "left": left[:1]}),
+        ("training, and all", model(b"", training), "all", {"w": W, "h": HALF}),
+        ("sparse", model(field(15, field(1, half))), "-",
          ("foreign_object", "expected dense tensors, found a sparse one")),
+        ("sparse in a subgraph", model(node(field(6, field(15, field(1, half))))), "-",
+         {"w": W, "left": left}),
+        ("a sparse constant", model(node(field(22, field(1, half)))), "-", {"w": W, "left": left}),
+        ("a sparse constant, and all", model(node(field(22, field(1, half)))), "all", no_sparse),
+        ("a list of sparse constants, and all", model(node(field(23, field(1, half)))), "all",
+         no_sparse),
         ("sparse, and that is well", model(field(15, b"")), "skip", {"w": W}),
         ("deep", model(deep), "-", ("foreign_nesting", "at most 64 levels")),
         ("the least", of(version + graph), "-", {"w": W}),
@@ -207,6 +220,61 @@ def graphs(ctx):
     ])
 
 
+def constants(ctx):
+    """Attributes of Constant that are numbers or text."""
+    w = onnx_tensor(rest=field(9, DATA))
+    left = ["constants of nodes, subgraphs, functions and training",
+            "nodes, which say what is computed"]
+
+    def model(name, value, op=b"Constant", more=b"", tail=b""):
+        return of(onnx(w, graph=field(1, field(2, b"c") + field(4, op) + more + field(
+            5, field(1, name) + value) + tail)))
+
+    def float32(*numbers):
+        return struct.pack(f"<{len(numbers)}f", *numbers)
+    one = fixed(4, float32(1.5)).replace(varint(4 << 3 | 5), varint(2 << 3 | 5))
+    some = fixed(4, float32(1, 2)).replace(varint(4 << 3 | 5), varint(7 << 3 | 5))
+    text = ("foreign_dtype", "elements that safetensors has, found STRING")
+    again = ("foreign_ambiguous", "expected a number once, found it again")
+    wire = ("foreign_syntax", "numbers of wire type ")
+    check(ctx, [
+        ("a float", model(b"value_float", one), "all", {"w": W, "c": ("F32", [], float32(1.5))}),
+        ("a float, left out", model(b"value_float", one), "-", {"w": W, "left": left}),
+        ("floats", model(b"value_floats", some), "all", {"w": W, "c": ("F32", [2], float32(1, 2))}),
+        ("floats packed", model(b"value_floats", field(7, float32(1, 2, 3))), "all",
+         {"w": W, "c": ("F32", [3], float32(1, 2, 3))}),
+        ("no floats", model(b"value_floats", b""), "all", {"w": W, "c": ("F32", [0], b"")}),
+        ("an integer", model(b"value_int", field(3, -7, 0)), "all",
+         {"w": W, "c": ("I64", [], longs(-7))}),
+        ("an integer that is 0 and not written", model(b"value_int", field(20, 2, 0)), "all",
+         {"w": W, "c": ("I64", [], longs(0))}),
+        ("integers", model(b"value_ints", field(8, 1, 0) + field(8, -1, 0)), "all",
+         {"w": W, "c": ("I64", [2], longs(1, -1))}),
+        ("integers packed", model(b"value_ints", field(8, varints(*range(-1, 3000)))), "all",
+         {"w": W, "c": ("I64", [3001], longs(*range(-1, 3000)))}),
+        ("text", model(b"value_string", field(4, b"x")), "all", text),
+        ("texts", model(b"value_strings", field(9, b"x") + field(9, b"y")), "all", text),
+        ("texts, and that is well", model(b"value_strings", field(9, b"x")), "all,skip", {"w": W}),
+        ("texts, left out", model(b"value_strings", field(9, b"x")), "-", {"w": W, "left": left}),
+        ("an integer twice", model(b"value_int", field(3, 1, 0) * 2), "all", again),
+        ("a float that is bytes", model(b"value_float", field(2, float32(1))), "all", wire),
+        ("floats that are integers", model(b"value_floats", field(7, 1, 0)), "all", wire),
+        ("two names", model(b"value_int", field(1, b"value_float")), "all",
+         ("foreign_ambiguous", "the name of an attribute once, found it again")),
+        ("an attribute of another node", model(b"value_int", field(3, 1, 0), b"Other"), "all",
+         {"w": W, "left": left[1:]}),
+        ("another attribute", model(b"axis", field(3, 1, 0)), "all", {"w": W, "left": left[1:]}),
+        ("of another domain", model(b"value_int", field(3, 1, 0), more=field(7, b"x.y")), "all",
+         {"w": W, "left": left[1:]}),
+        ("of ONNX's domain", model(b"value_int", field(3, 1, 0), more=field(7, b"ai.onnx")), "all",
+         {"w": W, "c": ("I64", [], longs(1))}),
+        ("whose domain follows", model(b"value_int", field(3, 1, 0), tail=field(7, b"x.y")), "all",
+         {"w": W, "left": left[1:]}),
+        ("that a function's caller gives", model(b"value_int", field(21, b"n")), "all",
+         {"w": W, "left": left[1:]}),
+    ])
+
+
 def cases(ctx):
-    for function in [elements, beside, graphs]:
+    for function in [elements, beside, graphs, constants]:
         yield "proto " + function.__name__, functools.partial(function, ctx)

@@ -176,7 +176,7 @@ def diff(a: Model, b: Model, *, atol: float | None = None, rtol: float | None = 
          progress: Progress = None) -> DiffResult:
     """Compares two models, each a path, URL, File or mapping of tensors. Values are compared bit by bit, or within atol + rtol * |b|
     if either is given; header compares names, dtypes and shapes only, and reads no data;
-    metadata=False ignores metadata. values: quantised tensors by the values that they stand for, in
+    metadata=False ignores metadata, except other names of tensors. values: quantised tensors by the values that they stand for, in
     F32; match, exclude: only tensors whose name matches one of these patterns, and none of those;
     these are the command's, of paths. "same" is the answer. SafetensorError for an invalid file,
     ValueError for tolerances below 0, OSError."""

@@ -1,38 +1,19 @@
 /* dup: find duplicate models. Sizes, shapes and samples are compared first;
  * only what is alike in all of these is hashed. Tests: tests/cli/dup. */
-#include "base/checked.h"
-#include "base/endian.h"
-#include "base/foreign.h"
 #include "base/order.h"
 #include "commands/commands.h"
 #include "commands/dup/dup.h"
 #include "os/io.h"
-#include "os/path.h"
 #include "support/hash.h"
-#include "support/models.h"
 #include "support/print.h"
 #include "support/remote.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define DUP_SAMPLE 4096
-#define DUP_SAMPLES 8
-
-/* In the order of the output. */
-typedef enum dup_by { DUP_FILE, DUP_WEIGHTS, DUP_CONTENT, DUP_KINDS } dup_by;
-
-static const char *const dup_names[DUP_KINDS] = { "file", "weights", "content" };
+static const char *const dup_names[DUP_KINDS] = { "file", "weights", "content", "tensors" };
 static const sft_hash_algo dup_algos[DUP_KINDS] = { SFT_HASH_SHA256, SFT_HASH_SSHS_MODEL,
-                                                    SFT_HASH_CONTENT };
-
-/* key[k] 64 hex digits: what models that are alike by k must share. First of what can be had
- * for nothing, then the digests themselves; empty: alike to none. */
-typedef struct dup_model {
-    dup_path at;
-    uint64_t bytes;
-    char key[DUP_KINDS][SFT_HASH_TEXT_SIZE];
-} dup_model;
+                                                    SFT_HASH_CONTENT, SFT_HASH_CONTENT };
 
 typedef struct dup_group {
     dup_by by;
@@ -64,149 +45,14 @@ static void *dup_take(dup_run *run, size_t count, size_t size) {
     return at;
 }
 
-/* ── What can be had for nothing ── */
-
-static void put_number(sft_hasher *hasher, uint64_t value) {
-    uint8_t bytes[8];
-    sfti_put_u64(bytes, value);
-    sft_hasher_update(hasher, bytes, sizeof bytes);
-}
-
-/* The first failure stays in err. */
-static void put_sample(sft_hasher *hasher, const sft_file *file, uint64_t at, uint64_t len,
-                       sft_error *err) {
-    uint8_t bytes[DUP_SAMPLE];
-    size_t part = len < DUP_SAMPLE ? (size_t)len : DUP_SAMPLE;
-    if (err->code || sft_read_bytes(file, at, bytes, part, err)) return;
-    sft_hasher_update(hasher, bytes, part);
-}
-
-typedef void (*dup_put_fn)(sft_hasher *hasher, const void *what, sft_error *err);
-
-/* Nothing after a failure. */
-static void make_key(dup_run *run, dup_model *model, dup_by by, dup_put_fn put,
-                     const void *what, sft_error *err) {
-    sft_hasher *hasher = NULL;
-    sft_hashes hashes;
-    if (err->code) return;
-    if (sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &run->c->alloc, &hasher, err)) return;
-    put(hasher, what, err);
-    if (!err->code) {
-        sft_hasher_result(hasher, &hashes);
-        memcpy(model->key[by], sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
-    }
-    sft_hasher_free(hasher);
-}
-
-/* Length of the data and some of its bytes. */
-static void put_weights(sft_hasher *hasher, const void *what, sft_error *err) {
-    const sft_file *file = what;
-    uint64_t data = sft_file_data_offset(file), len = sft_file_data_bytes(file);
-    put_number(hasher, len);
-    for (uint64_t i = 0; i < DUP_SAMPLES; i++)
-        put_sample(hasher, file, data + len / DUP_SAMPLES * i, len / DUP_SAMPLES, err);
-}
-
-typedef struct dup_named {
-    const sft_set *set;
-    const uint32_t *order; /* by name */
-} dup_named;
-
-/* Names, dtypes and shapes of all tensors and some bytes of some. */
-static void put_content(sft_hasher *hasher, const void *what, sft_error *err) {
-    const dup_named *named = what;
-    size_t count = sft_set_tensor_count(named->set), step = count / DUP_SAMPLES + 1;
-    for (size_t i = 0; i < count; i++) {
-        const sft_tensor *tensor = sft_set_tensor_at(named->set, named->order[i]);
-        const sft_file *file =
-            sft_set_shard_at(named->set, sft_set_tensor_shard(named->set, named->order[i]));
-        put_number(hasher, tensor->name.len);
-        sft_hasher_update(hasher, tensor->name.data, tensor->name.len);
-        put_number(hasher, tensor->dtype);
-        put_number(hasher, tensor->rank);
-        for (uint32_t d = 0; d < tensor->rank; d++) put_number(hasher, tensor->shape[d]);
-        if (i % step == 0)
-            put_sample(hasher, file, tensor->offset, tensor->end - tensor->begin, err);
-    }
-}
-
-static void put_size(sft_hasher *hasher, const void *what, sft_error *err) {
-    (void)err;
-    put_number(hasher, *(const uint64_t *)what);
-}
-
-/* Bytes of the files that were opened beside a model's own: shards, parts, external data. */
-static uint64_t bytes_beside(dup_run *run, const char *path, const sft_import *import,
-                             size_t count) {
-    sft_span *names = sfti_arena_array(&run->arena, count, sizeof *names);
-    uint64_t sum = 0;
-    os_info info;
-    if (names) (void)((const sfti_foreign *)(const void *)import)->files(import, names);
-    for (size_t i = 0; names && i < count; i++) {
-        char *file = sfti_arena_join(&run->arena, (sft_span){ path, sfti_folder_len(path) },
-                                     names[i]);
-        if (file && !sfti_os_info_path(file, true, &info)) sfti_total_add(&sum, info.size);
-    }
-    return sum;
-}
-
-/* Whether the file has tensors that the import lacks: if so, only a part of it is equal. */
-static bool is_partial(const sft_import *import) {
-    const sft_import_left *left;
-    for (size_t i = 0; import && (left = sft_import_left_at(import, i)) != NULL; i++)
-        if (left->reason == SFT_IMPORT_LEFT_BRANCH || left->reason == SFT_IMPORT_LEFT_SKIPPED)
-            return true;
-    return false;
-}
-
-/* False if it can't be read. */
-static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
-    sft_set_options options = cli_set_options(run->c);
-    sft_error err = SFT_ERROR_INIT;
-    sft_set *set = NULL;
-    sft_import *import;
-    os_info info;
-    model->at.path = input->path;
-    sft_code code = cli_open_path(run->c, input->path, &options, &set, &import, &err);
-    sft_class cls = sft_code_describe(code)->cls;
-    bool is_none = cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED
-                   || (cls == SFT_CLASS_LIMIT && code != SFT_OUT_OF_MEMORY);
-    if (!code && !import) {
-        model->bytes = sft_set_file_bytes(set);
-        if (!sft_set_index_path(set)) {
-            make_key(run, model, DUP_FILE, put_size, &model->bytes, &err);
-            make_key(run, model, DUP_WEIGHTS, put_weights, sft_set_shard_at(set, 0), &err);
-        }
-    } else if ((!code || (is_none && input->kind == CLI_FILE))
-               && sfti_os_info_path(input->path, true, &info) == 0 && info.kind == OS_FILE) {
-        /* another format has the bytes of its file; what is no model can be a copy all the same */
-        const sfti_foreign *foreign = code ? NULL : (const void *)import;
-        err = (sft_error)SFT_ERROR_INIT;
-        model->bytes = info.size;
-        size_t beside = foreign ? foreign->files(import, NULL) : 0;
-        if (beside == 0) /* else the others may differ */
-            make_key(run, model, DUP_FILE, put_size, &info.size, &err);
-        else model->bytes += bytes_beside(run, input->path, import, beside);
-    }
-    if (!code && !err.code && !is_partial(import)) { /* compares the import's result */
-        size_t bytes = (sft_set_tensor_count(set) + 1) * sizeof(uint32_t);
-        uint32_t *order = sfti_take(&run->c->alloc, bytes);
-        dup_named named = { set, order };
-        if (!order) sfti_fail_memory(&err, bytes);
-        else if (!sft_set_order(set, SFT_ORDER_NAME, order, &err))
-            make_key(run, model, DUP_CONTENT, put_content, &named, &err);
-        sfti_release(&run->c->alloc, order, bytes);
-    }
-    sft_set_close(set);
-    if (err.code) cli_fail_found(run->c, input, input->path, &err);
-    return !err.code;
-}
-
 /* ── Groups of equal keys ── */
 
 static int compare_keys(const void *ctx, uint32_t a, uint32_t b) {
     const dup_run *run = ctx;
-    return strcmp(run->models[a].key[run->sorted_by], run->models[b].key[run->sorted_by]);
+    const dup_model *x = &run->models[a], *y = &run->models[b];
+    int order = strcmp(x->key[run->sorted_by], y->key[run->sorted_by]);
+    bool names = run->sorted_by == DUP_WEIGHTS || run->sorted_by == DUP_CONTENT;
+    return order || !names ? order : strcmp(x->names, y->names);
 }
 
 static void sort_models(dup_run *run, dup_by by) {
@@ -225,12 +71,14 @@ static size_t run_end(const dup_run *run, size_t first) {
 /* ── Hashing the candidates ── */
 
 /* Whether content says more than weights of these: they are not all one file each with the
- * same data, as far as one can tell. */
+ * same data and other names, as far as one can tell. */
 static bool content_matters(const dup_run *run, size_t first, size_t end) {
-    const char *key = run->models[run->order[first]].key[DUP_WEIGHTS];
+    const dup_model *one = &run->models[run->order[first]];
     for (size_t i = first; i < end; i++) {
-        const char *other = run->models[run->order[i]].key[DUP_WEIGHTS];
-        if (!*other || strcmp(other, key) != 0) return true;
+        const dup_model *other = &run->models[run->order[i]];
+        if (!*other->key[DUP_WEIGHTS] || strcmp(other->names, one->names) != 0
+            || strcmp(other->key[DUP_WEIGHTS], one->key[DUP_WEIGHTS]) != 0)
+            return true;
     }
     return false;
 }
@@ -242,6 +90,7 @@ static bool each_hashed(void *ctx, const sft_hash_result *result) {
     if (result->error) cli_fail_input(run->c, result->path, result->error);
     for (int by = 0; by < DUP_KINDS; by++) {
         const char *digest = sft_hashes_get(&result->hashes, dup_algos[by]);
+        if (by == DUP_CONTENT && model->holds_more) digest = NULL;
         memcpy(model->key[by], digest ? digest : "", digest ? strlen(digest) + 1 : 1);
     }
     return !cli_is_over(run->c);
@@ -259,7 +108,7 @@ static bool hash_candidates(dup_run *run) {
         for (size_t first = 0, end; first < run->count; first = end) {
             end = run_end(run, first);
             if (!*run->models[run->order[first]].key[by] || end - first < 2) continue;
-            if (by == DUP_CONTENT && !content_matters(run, first, end)) continue;
+            if (dup_algos[by] == SFT_HASH_CONTENT && !content_matters(run, first, end)) continue;
             for (size_t i = first; i < end; i++)
                 algos[run->order[i]] |= SFT_HASH_BIT(dup_algos[by]);
         }
@@ -300,7 +149,7 @@ static void add_group(dup_run *run, dup_by by, size_t first, size_t end) {
         return;
     }
     for (size_t i = 1; i < group.count; i++) run->beaten[run->members[group.first + i]] = true;
-    group.wasted -= most;
+    group.wasted = by == DUP_TENSORS ? 0 : group.wasted - most; /* what differs is not wasted */
     run->groups[run->group_count++] = group;
 }
 
@@ -319,13 +168,16 @@ static void print_group(dup_run *run, const dup_group *group) {
     static const char *const says[DUP_KINDS] = {
         "the same file", "the same weights, different metadata",
         "the same content, different files or order",
+        "the same tensors; other names or what else the files hold may differ",
     };
     char buffer[CLI_NUMBER_SIZE];
     cli_fit fit;
     cli_fit_begin(&fit, run->c, 4);
     cli_styled(&run->c->out, CLI_BOLD, says[group->by]);
-    cli_printf(&run->c->out, ": %zu models, %s wasted\n", group->count,
-               cli_size_text(group->wasted, buffer));
+    cli_printf(&run->c->out, ": %zu models", group->count);
+    if (group->by != DUP_TENSORS)
+        cli_printf(&run->c->out, ", %s wasted", cli_size_text(group->wasted, buffer));
+    cli_text(&run->c->out, "\n");
     for (size_t i = 0; i < group->count; i++) {
         cli_text(&run->c->out, "  ");
         cli_path_text(&run->c->out,
@@ -401,7 +253,8 @@ static void tell_groups(dup_run *run) {
     if (run->c->set.format == CLI_JSON)
         cli_printf(out, "%s],\"bytes_wasted\":%" PRIu64 ",\"models\":%zu}\n",
                    run->group_count ? "\n" : "", wasted, run->count);
-    if (run->group_count > 0) cli_status(run->c, CLI_NO);
+    if (run->group_count > 0 && run->groups[run->order[0]].by != DUP_TENSORS)
+        cli_status(run->c, CLI_NO);
 }
 
 /* ── The command ── */
@@ -482,7 +335,7 @@ static bool look_at_all(dup_run *run, const cli_input_list *inputs) {
             cli_fail_found(run->c, input, input->path, &err);
         } else if (cli_input_is_path(input)) {
             run->models[run->count].at.link = places[i].link;
-            run->count += look_at(run, &run->models[run->count], input);
+            run->count += dup_look_at(run->c, &run->arena, &run->models[run->count], input);
         } else if (input->kind == CLI_STDIN) {
             sfti_fail(&err, SFT_IO_NOT_FILE, "expected a file, found standard input");
             cli_fail_input(run->c, input->path, &err);
@@ -545,7 +398,9 @@ const cli_command cli_dup_command = {
     "Lists groups of models that are the same file, that have the same weights with different "
     "metadata, or the same content (names, shapes and values) in another order or split into "
     "other files. Only one model of each group takes part in the next comparison, so the wasted "
-    "bytes of all groups can be added up.\n"
+    "bytes of all groups can be added up. A last kind of group has the same tensors but may not "
+    "be duplicates: other names of a tensor differ, or a file in another format holds more than "
+    "tensors (the nodes of an ONNX model, the epoch of a checkpoint), which is not compared.\n"
     "Sizes, shapes and a few samples are compared first; only models that agree in these are "
     "read. A file with several names (links) counts once. A file that is not a valid model is "
     "compared as a file.\n"
@@ -583,7 +438,7 @@ const cli_command cli_dup_command = {
       cli_table_options, cli_reading_options, cli_remote_options, cli_network_options,
       cli_common_options },
     { "there are no duplicates; with --remove, --link or --reflink: all was done, or reported",
-      "there are duplicates",
+      "there are duplicates, not only models with the same tensors",
       CLI_UNREAD_STATUS ", or a usage error" },
     1, SIZE_MAX, run_dup, CLI_URLS_ALL,
 };

@@ -1,9 +1,11 @@
-/* dup: what becomes of duplicates that are found. */
+/* dup: models that are compared, and what becomes of duplicates that are found. */
 #ifndef CLI_DUP_H
 #define CLI_DUP_H
 
 #include "base/mem.h"
+#include "safetensors_hash.h"
 #include "support/cli.h"
+#include "support/input.h"
 
 /* Whether anything is to become of them; else they are listed. */
 static inline bool dup_ends(const cli_settings *set) {
@@ -25,6 +27,22 @@ typedef struct dup_path {
     const char *path;
     const char *link; /* a symbolic link to it that was found, too; NULL: none */
 } dup_path;
+
+/* In the order of the output. */
+typedef enum dup_by { DUP_FILE, DUP_WEIGHTS, DUP_CONTENT, DUP_TENSORS, DUP_KINDS } dup_by;
+
+/* key[k] 64 hex digits: what models that are alike by k must share. First of what can be had
+ * for nothing, then the digests themselves; empty: alike to none. */
+typedef struct dup_model {
+    dup_path at;
+    uint64_t bytes;
+    char key[DUP_KINDS][SFT_HASH_TEXT_SIZE];
+    char names[SFT_HASH_TEXT_SIZE]; /* of the other names of tensors; empty: there are none */
+    bool holds_more;                /* than tensors: its content is alike to none */
+} dup_model;
+
+/* The first keys of an input. False if it cannot be read, which is told. */
+bool dup_look_at(cli *c, sfti_arena *arena, dup_model *model, const cli_input *input);
 
 /* Models that were found to be the same file, or else to have the same weights: one stays, and so
  * does what a link leads to. With --yes; else it is told what would be done, by w as members of the

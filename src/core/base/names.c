@@ -103,3 +103,8 @@ uint32_t sfti_names_find(const sfti_names *names, sft_span name) {
     /* an empty slot's 0 - 1 is SFTI_NO_NAME */
     return find_slot(names, name, sfti_names_hash(name, names->seed))->entry - 1;
 }
+
+bool sfti_may_be_alias(sft_pair pair) {
+    return pair.key.len > 0 && memchr(pair.key.data, '.', pair.key.len) && pair.value.len > 0
+        && memchr(pair.value.data, '.', pair.value.len);
+}

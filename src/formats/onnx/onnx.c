@@ -7,31 +7,40 @@
 /* ── The model ── */
 
 #define MODEL_GRAPH 7
+#define MODEL_TRAINING 20
 #define MODEL_FUNCTIONS 25
+#define TRAINING_INITIALIZATION 1
+#define TRAINING_ALGORITHM 2
 #define GRAPH_NODE 1
 #define GRAPH_INITIALIZER 5
 #define GRAPH_SPARSE 15
 #define NODE_OUTPUT 2
+#define NODE_OPERATION 4
 #define NODE_ATTRIBUTE 5
+#define NODE_DOMAIN 7
 #define FUNCTION_NODE 7
+#define FUNCTION_DEFAULT 11
 #define ATTRIBUTE_TENSOR 5
 #define ATTRIBUTE_GRAPH 6
 #define ATTRIBUTE_TENSORS 10
 #define ATTRIBUTE_GRAPHS 11
+#define ATTRIBUTE_SPARSE 22
+#define ATTRIBUTE_SPARSES 23
 
 #define ONNX_DEPTH 64
 #define ONNX_NAME_MOST 65536
 
 /* A message that is read, and those around it. */
 typedef enum onnx_kind {
-    ONNX_MODEL, ONNX_GRAPH, ONNX_FUNCTION, ONNX_NODE, ONNX_ATTRIBUTE
+    ONNX_MODEL, ONNX_GRAPH, ONNX_TRAINING, ONNX_FUNCTION, ONNX_NODE, ONNX_ATTRIBUTE
 } onnx_kind;
 
 typedef struct onnx_frame {
     onnx_kind kind;
     uint64_t at, end;
-    sft_span output; /* of the node */
-    uint32_t seen;   /* a bit for each number of a message that it has once */
+    sft_span output;  /* of the node */
+    bool is_constant; /* the node is ONNX's Constant */
+    uint32_t seen;    /* a bit for each number of a message that it has once */
 } onnx_frame;
 
 typedef struct onnx_walk {
@@ -39,9 +48,10 @@ typedef struct onnx_walk {
     sfti_wire wire;
     onnx_frame frames[ONNX_DEPTH];
     size_t depth;
-    bool all;             /* constants in nodes, subgraphs and functions, too */
+    bool all;             /* constants in nodes, subgraphs, functions and training, too */
     uint64_t nested;      /* that are left out otherwise */
     uint64_t nested_bytes;
+    uint64_t nodes;
 } onnx_walk;
 
 /* What a field of a message is, if it is to be entered. */
@@ -52,60 +62,122 @@ static const struct onnx_inside {
 } insides[] = {
     { ONNX_MODEL, MODEL_GRAPH, ONNX_GRAPH },
     { ONNX_MODEL, MODEL_FUNCTIONS, ONNX_FUNCTION },
+    { ONNX_MODEL, MODEL_TRAINING, ONNX_TRAINING },
+    { ONNX_TRAINING, TRAINING_INITIALIZATION, ONNX_GRAPH },
+    { ONNX_TRAINING, TRAINING_ALGORITHM, ONNX_GRAPH },
     { ONNX_GRAPH, GRAPH_NODE, ONNX_NODE },
     { ONNX_FUNCTION, FUNCTION_NODE, ONNX_NODE },
+    { ONNX_FUNCTION, FUNCTION_DEFAULT, ONNX_ATTRIBUTE },
     { ONNX_NODE, NODE_ATTRIBUTE, ONNX_ATTRIBUTE },
     { ONNX_ATTRIBUTE, ATTRIBUTE_GRAPH, ONNX_GRAPH },
     { ONNX_ATTRIBUTE, ATTRIBUTE_GRAPHS, ONNX_GRAPH },
 };
 #define INSIDES (sizeof insides / sizeof *insides)
 
+/* What a field is: a tensor, a sparse one, an attribute that is a constant as numbers or text. */
+typedef enum onnx_holds { HOLDS_NONE, HOLDS_TENSOR, HOLDS_SPARSE, HOLDS_VALUE } onnx_holds;
+
+static sft_code find_held(onnx_walk *w, const sfti_wire_field *field, onnx_holds *out) {
+    const onnx_frame *frame = &w->frames[w->depth - 1];
+    uint64_t number = field->number;
+    bool is_value = false;
+    *out = HOLDS_NONE;
+    if (frame->kind == ONNX_GRAPH) {
+        if (number == GRAPH_INITIALIZER) *out = HOLDS_TENSOR;
+        if (number == GRAPH_SPARSE) *out = HOLDS_SPARSE;
+    } else if (frame->kind == ONNX_ATTRIBUTE) {
+        if (number == ATTRIBUTE_TENSOR || number == ATTRIBUTE_TENSORS) *out = HOLDS_TENSOR;
+        if (number == ATTRIBUTE_SPARSE || number == ATTRIBUTE_SPARSES) *out = HOLDS_SPARSE;
+    } else if (frame->is_constant && number == NODE_ATTRIBUTE) {
+        sft_code code = sfti_onnx_is_value(w->im, &w->wire, field, &is_value);
+        if (is_value) *out = HOLDS_VALUE;
+        return code;
+    }
+    return SFT_OK;
+}
+
+/* The name of a node's constant is that of its output, for the tensor has none, or one that others
+ * have, too. Data NULL: it is in no node. */
+static sft_span output_name(const onnx_walk *w) {
+    size_t d = w->depth;
+    if (w->frames[d - 1].kind == ONNX_GRAPH) return (sft_span){ NULL, 0 };
+    while (d > 0 && w->frames[d - 1].kind != ONNX_NODE) d--;
+    return d > 0 ? w->frames[d - 1].output : (sft_span){ NULL, 0 };
+}
+
+/* The first graph is the model; tensors of other places only with `all`. */
+static sft_code take_held(onnx_walk *w, const sfti_wire_field *field, onnx_holds what) {
+    bool outer = w->depth == 2 && w->frames[1].kind == ONNX_GRAPH;
+    if (!outer && !w->all) {
+        w->nested++;
+        sfti_total_add(&w->nested_bytes, field->end - field->begin);
+        return SFT_OK;
+    }
+    sft_span name = output_name(w);
+    return what == HOLDS_TENSOR ? sfti_onnx_tensor(w->im, &w->wire, field, name)
+         : what == HOLDS_SPARSE ? sfti_onnx_sparse(w->im, &w->wire, field, name)
+                                : sfti_onnx_value(w->im, &w->wire, field, name);
+}
+
+/* Before its attributes are read, whatever the order of its fields: what a node is called after. */
+static sft_code read_node(onnx_walk *w, onnx_frame *node) {
+    bool is_constant = false, is_ours = true;
+    for (uint64_t at = node->at;;) {
+        sfti_wire_field field;
+        sft_span text = { NULL, 0 };
+        bool more;
+        w->wire = sfti_wire_inside(&w->wire, at, node->end);
+        sft_code code = sfti_wire_next(&w->wire, &field, &more);
+        node->is_constant = is_constant && is_ours;
+        if (code || !more) return code;
+        at = w->wire.at;
+        bool is_output = field.number == NODE_OUTPUT && !node->output.data;
+        bool is_kind = field.number == NODE_OPERATION || field.number == NODE_DOMAIN;
+        if (field.type != SFTI_WIRE_BYTES || !(is_output || is_kind)) continue;
+        if (is_output || field.end - field.begin <= 8) /* no longer than those compared below */
+            code = sfti_wire_text(&w->wire, &field, ONNX_NAME_MOST, &text);
+        if (code) return code;
+        if (is_output) node->output = text;
+        if (field.number == NODE_OPERATION)
+            is_constant = text.data && sft_span_equal(text, sft_span_cstr("Constant"));
+        if (field.number == NODE_DOMAIN)
+            is_ours = text.data && (!text.len || sft_span_equal(text, sft_span_cstr("ai.onnx")));
+    }
+}
+
+static sft_code enter(onnx_walk *w, const sfti_wire_field *field, onnx_kind kind) {
+    if (w->depth == ONNX_DEPTH)
+        return sfti_fail_byte(w->im->err, SFT_FOREIGN_NESTING, field->at,
+                              "expected at most %d levels of messages, found more", ONNX_DEPTH);
+    onnx_frame *frame = &w->frames[w->depth++];
+    *frame = (onnx_frame){ .kind = kind, .at = field->begin, .end = field->end };
+    w->nodes += kind == ONNX_NODE;
+    return kind == ONNX_NODE ? read_node(w, frame) : SFT_OK;
+}
+
 static sft_code take_field(onnx_walk *w, const sfti_wire_field *field) {
     onnx_frame *frame = &w->frames[w->depth - 1];
     const bool attribute = frame->kind == ONNX_ATTRIBUTE;
     uint64_t number = field->number;
+    onnx_holds what;
     if (field->type != SFTI_WIRE_BYTES) return SFT_OK; /* of no message that is entered */
 
     /* A message that is there twice is one to the readers of protocol buffers, with the fields of
      * both. */
     if ((frame->kind == ONNX_MODEL && number == MODEL_GRAPH)
-        || (attribute && (number == ATTRIBUTE_TENSOR || number == ATTRIBUTE_GRAPH))) {
+        || (attribute && (number == ATTRIBUTE_TENSOR || number == ATTRIBUTE_GRAPH
+                          || number == ATTRIBUTE_SPARSE))) {
         if (frame->seen >> number & 1)
             return sfti_fail_byte(w->im->err, SFT_FOREIGN_AMBIGUOUS, field->at,
                                   "expected a graph or tensor once, found it again");
         frame->seen |= UINT32_C(1) << number;
     }
-
-    /* The first graph is the model; tensors of other places only with `all`. The name of a node's
-     * constant is that of its output, for the tensor has none, or one that others have, too. */
-    if ((frame->kind == ONNX_GRAPH && number == GRAPH_INITIALIZER)
-        || (attribute && (number == ATTRIBUTE_TENSOR || number == ATTRIBUTE_TENSORS))) {
-        bool outer = w->depth == 2 && frame->kind == ONNX_GRAPH;
-        sft_span name = { NULL, 0 };
-        size_t d = attribute ? w->depth : 0;
-        while (d > 0 && w->frames[d - 1].kind != ONNX_NODE) d--;
-        if (d > 0) name = w->frames[d - 1].output;
-        if (outer || w->all) return sfti_onnx_tensor(w->im, &w->wire, field, name);
-        w->nested++;
-        sfti_total_add(&w->nested_bytes, field->end - field->begin);
-        return SFT_OK;
-    }
-    if (frame->kind == ONNX_GRAPH && number == GRAPH_SPARSE)
-        return sfti_import_refuse(w->im, (sft_span){ "sparse_initializer", 18 },
-                                  field->end - field->begin, SFT_FOREIGN_OBJECT, field->at,
-                                  "expected dense tensors, found a sparse one");
-    if (frame->kind == ONNX_NODE && number == NODE_OUTPUT && !frame->output.data)
-        return sfti_wire_text(&w->wire, field, ONNX_NAME_MOST, &frame->output);
+    sft_code code = find_held(w, field, &what);
+    if (code || what != HOLDS_NONE) return code ? code : take_held(w, field, what);
 
     size_t i = 0;
     while (i < INSIDES && (insides[i].in != frame->kind || insides[i].number != number)) i++;
-    if (i == INSIDES) return SFT_OK;
-    if (w->depth == ONNX_DEPTH)
-        return sfti_fail_byte(w->im->err, SFT_FOREIGN_NESTING, field->at,
-                              "expected at most %d levels of messages, found more", ONNX_DEPTH);
-    w->frames[w->depth++] =
-        (onnx_frame){ .kind = insides[i].kind, .at = field->begin, .end = field->end };
-    return SFT_OK;
+    return i < INSIDES ? enter(w, field, insides[i].kind) : SFT_OK;
 }
 
 static sft_code walk_model(onnx_walk *w) {
@@ -134,9 +206,14 @@ sft_code sfti_read_onnx(sfti_import *im) {
     w->depth = 1;
     sft_code code = sfti_wire_open(im, source, 0, source->size, &w->wire);
     if (!code) code = walk_model(w);
-    if (code || w->nested == 0) return code;
-    return sfti_import_leave(im, SFT_IMPORT_LEFT_BRANCH, sft_span_cstr("nodes"), w->nested,
-                             w->nested_bytes, "constants of nodes and subgraphs");
+    if (!code && w->nested > 0)
+        code = sfti_import_leave(im, SFT_IMPORT_LEFT_BRANCH, sft_span_cstr("nodes"), w->nested,
+                                 w->nested_bytes,
+                                 "constants of nodes, subgraphs, functions and training");
+    if (!code && w->nodes > 0)
+        code = sfti_import_leave(im, SFT_IMPORT_LEFT_VALUE, sft_span_cstr("graph"), w->nodes, 0,
+                                 "nodes, which say what is computed");
+    return code;
 }
 
 /* ── Recognition: there is no magic number ── */

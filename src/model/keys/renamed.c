@@ -63,11 +63,6 @@ static int compare_new_names(const void *ctx, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(names[a].value, names[b].value);
 }
 
-bool sfti_may_be_alias(sft_pair pair) {
-    return pair.key.len > 0 && memchr(pair.key.data, '.', pair.key.len) && pair.value.len > 0
-        && memchr(pair.value.data, '.', pair.value.len);
-}
-
 bool sfti_renamed_begin(sfti_renamed *out, const sft_pair *names, size_t count,
                         const sft_pair *aliases, size_t alias_count, sfti_arena *arena) {
     *out = (sfti_renamed){ .arena = arena, .names = names, .count = count, .aliases = aliases,

@@ -5,6 +5,7 @@
 #define SFTI_RENAMED_H
 
 #include "base/mem.h"
+#include "base/names.h"
 #include "safetensors.h"
 
 typedef struct sfti_renamed {
@@ -16,11 +17,6 @@ typedef struct sfti_renamed {
     const uint32_t *old_aliases;
     size_t alias_count;
 } sfti_renamed;
-
-/* A pair is the record of an alias if its key is the name of no tensor, its value that of one, and
- * there is a dot in both, without which other texts may be names. Importers and the official
- * package's save_model write it for a name of a tensor that has another one, too. */
-bool sfti_may_be_alias(sft_pair pair);
 
 /* All is used as long as *out. False when out of memory. */
 bool sfti_renamed_begin(sfti_renamed *out, const sft_pair *names, size_t count,

@@ -171,6 +171,14 @@ static int compare_diff_keys(const void *ctx, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(diff_pair_of(ctx, a).key, diff_pair_of(ctx, b).key);
 }
 
+/* Whether a pair records another name of a tensor that is compared. */
+static bool diff_is_name(const sft_diff *diff, const sft_set *set, sft_pair pair) {
+    const sft_diff_options *options = &diff->options;
+    if (!sfti_may_be_alias(pair) || sft_set_find(set, pair.key, NULL)) return false;
+    const sft_tensor *tensor = sft_set_find(set, pair.value, NULL);
+    return tensor && (!options->match || options->match(options->match_ctx, tensor));
+}
+
 static sft_code diff_gather(sft_diff *diff, int side, sfti_arena *arena, diff_pairs *out,
                             sft_error *err) {
     uint64_t count = 0, shards = sft_set_shard_count(diff->sides[side].set);
@@ -188,7 +196,13 @@ static sft_code diff_gather(sft_diff *diff, int side, sfti_arena *arena, diff_pa
     first[shards] = (uint32_t)count;
     *out = (diff_pairs){ &diff->sides[side], NULL, (size_t)count };
     out->order = sfti_arena_sorted(arena, out->count, compare_diff_keys, out->side);
-    return out->order ? SFT_OK : sfti_fail_memory(err, 2 * count * sizeof *out->order);
+    if (!out->order) return sfti_fail_memory(err, 2 * count * sizeof *out->order);
+    if (!diff->options.no_metadata) return SFT_OK;
+    out->count = 0; /* names are no metadata, even if only these tell them */
+    for (size_t i = 0; i < count; i++)
+        if (diff_is_name(diff, out->side->set, diff_pair_of(out->side, out->order[i])))
+            out->order[out->count++] = out->order[i];
+    return SFT_OK;
 }
 
 /* The i-th pair in order; moves *i past every pair with its key. */
@@ -281,7 +295,7 @@ sft_code sft_diff_new(const sft_set *a, const sft_set *b, const sft_diff_options
     walk.run.total = diff_total(a) + diff_total(b);
     code = diff_take_memory(&walk, &work);
     if (!code) code = diff_tensors(&walk);
-    if (!code && !own.no_metadata) {
+    if (!code) {
         diff_pairs sides[2];
         code = diff_gather(diff, 0, &work, &sides[0], err);
         if (!code) code = diff_gather(diff, 1, &work, &sides[1], err);

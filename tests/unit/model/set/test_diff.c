@@ -363,6 +363,12 @@ static void test_metadata(void **state) {
     p = compare("{\"__metadata__\":{\"a\":\"1\"}}", "", 0, "{}", "", 0, &options);
     assert_true(sft_diff_same(p.diff));
     end(&p);
+    p = compare("{\"__metadata__\":{\"k\":\"1\",\"b.w\":\"a.w\"}," T("a.w", "[0,1]") "}", "1", 1,
+                "{" T("a.w", "[0,1]") "}", "1", 1, &options);
+    assert_false(sft_diff_same(p.diff)); /* the other name of a tensor */
+    assert_int_equal(sft_diff_pair_count(p.diff), 1);
+    assert_true(sft_span_equal(sft_diff_pair_at(p.diff, 0).key, sft_span_cstr("b.w")));
+    end(&p);
 }
 
 static void test_sets(void **state) {

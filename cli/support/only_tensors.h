@@ -1,0 +1,15 @@
+/* What a model holds beyond the tensors that a content digest covers. */
+#ifndef CLI_ONLY_TENSORS_H
+#define CLI_ONLY_TENSORS_H
+
+#include "safetensors_import.h"
+#include "support/cli.h"
+
+/* What the file has that the import lacks: *tensors, so that only a part of it is compared, or
+ * else *more, which is compared with nothing. */
+void cli_find_left(const sft_import *import, bool *tensors, bool *more);
+/* Whether a digest of the tensors covers the model: they have no other names, and the file of
+ * another format (import not NULL) holds nothing else. */
+bool cli_is_only_tensors(const cli *c, const sft_set *set, const sft_import *import);
+
+#endif

@@ -98,6 +98,11 @@ int sfti_lora_on_inputs(const sfti_lora *lora, sft_span module);
  * alpha; false if it tells neither. */
 bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, double *out);
 
+/* ── Conversion (convert_names.c) ── */
+
+/* Fails: neither the adapter (or NULL) nor a model tells which layouts. more: of the caller. */
+sft_code sfti_lora_no_model(const sft_set *adapter, const char *more, sft_error *err);
+
 /* ── Files (open.c) ── */
 
 /* Saves at the level where whatever could be read can be written; the sink is finished or

@@ -201,7 +201,7 @@ static sft_code list_branches(roots_walk *w, const sfti_value *from, sft_span ab
     for (uint64_t i = 0; !code && *listed < LISTED && sfti_value_child(from, i, &child); i++) {
         if (++w->looked > REPORTED) return SFT_OK; /* one container in many places */
         sfti_subtree sum = sfti_subtree_of(&w->sums, child.value);
-        if (child.value->sum == 0 || sum.tensors == 0) continue;
+        if (child.value->sum == 0 || sum.tensors == sum.unsaved) continue;
         if (!sfti_subtree_enters(&w->sums, from, child.value)) continue;
         sft_span path = report_path(w->im, above, &child);
         if (!path.data) return sfti_fail_memory(w->im->err, above.len);
@@ -239,10 +239,11 @@ static sft_code report_beside(roots_walk *w, const sfti_value *from, sft_span ab
         if (listed++ >= LISTED) continue;
         sft_span path = report_path(w->im, above, &child);
         if (!path.data) return sfti_fail_memory(w->im->err, above.len);
-        bool tensors = sum.tensors > 0;
+        bool tensors = sum.tensors > sum.unsaved;
         code = sfti_import_leave(w->im, tensors ? SFT_IMPORT_LEFT_BRANCH : SFT_IMPORT_LEFT_VALUE,
-                                 path, tensors ? sum.tensors : sum.values ? sum.values : 1,
-                                 tensors ? sum.bytes : 0,
+                                 path, tensors ? sum.tensors - sum.unsaved
+                                               : sum.values ? sum.values : 1,
+                                 tensors ? sum.bytes - sum.unsaved_bytes : 0,
                                  tensors ? "tensors of another branch"
                                          : describe(child.value, &sum, text, sizeof text));
     }
@@ -307,7 +308,10 @@ sft_code sfti_roots_import(sfti_import *im, sfti_value *root, sfti_value *hidden
                               "expected at most %llu tensors, found %llu",
                               (unsigned long long)MOST_TENSORS, (unsigned long long)tensors);
     if (!code && w.choice.root->sum != 0) {
-        code = enter_container(&w, w.choice.root, NULL, NULL);
+        size_t depth = w.choice.depth;
+        const sfti_child chosen = { w.choice.key, 0, w.choice.root, true };
+        code = enter_container(&w, w.choice.root, depth ? w.choice.above[depth - 1] : NULL,
+                               depth && w.choice.key ? &chosen : NULL);
         while (w.depth > 0 && !code) {
             roots_frame *frame = &w.at[w.depth - 1];
             sfti_child child;

@@ -98,6 +98,11 @@ int sfti_lora_on_inputs(const sfti_lora *lora, sft_span module);
  * alpha; false if it tells neither. */
 bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, double *out);
 
+/* ── Conversion (convert_names.c) ── */
+
+/* Fails: neither the adapter (or NULL) nor a model tells which layouts. more: of the caller. */
+sft_code sfti_lora_no_model(const sft_set *adapter, const char *more, sft_error *err);
+
 /* ── Files (open.c) ── */
 
 /* Saves at the level where whatever could be read can be written; the sink is finished or
@@ -120,7 +125,13 @@ typedef struct sfti_matrix {
 /* Rows and columns of a tensor, flat; those of embeddings' factors, which are stored the other way,
  * exchanged. False: it has no elements. */
 bool sfti_lora_shape(const sft_tensor *tensor, uint64_t *rows, uint64_t *cols);
-/* count elements of a tensor, from `first` on, as F32. SFT_CAST_VALUE: NaN or an infinity. */
+/* count elements of a tensor, from `first` on, as F32; values that the tensor's are rounded from
+ * are read instead. file: of the set, with the tensor. raw: room for them, each of that width. */
+uint64_t sfti_lora_width(const sft_tensor *tensor);
+sft_code sfti_lora_elements(const sft_set *set, const sft_file *file, const sft_tensor *tensor,
+                            uint64_t first, uint64_t count, uint8_t *raw, float *into,
+                            sft_error *err);
+/* The same, of finite values. SFT_CAST_VALUE: NaN or an infinity. */
 sft_code sfti_lora_read(const sft_set *set, const sft_tensor *tensor, uint64_t first,
                         uint64_t count, float *into, sft_error *err);
 /* Between F32 in the order of files, as casts have them, and in the host's. */

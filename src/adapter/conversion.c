@@ -51,8 +51,7 @@ static sft_code find_converted_model(sft_adapter_conversion *run,
                                          own->model ? own->model : run->lora.set, &run->alloc,
                                          &run->model, NULL, err);
     if (code || run->model) return code;
-    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected an adapter that tells its model, or a "
-                     "model whose layouts are known, found neither");
+    return sfti_lora_no_model(own->model ? NULL : run->lora.set, "", err);
 }
 
 /* ── The configuration of PEFT ── */
@@ -250,8 +249,10 @@ static sft_code convert_adapter(sft_adapter_conversion *run,
     char *id = sfti_arena_copy(&run->arena, run->model->id.data, run->model->id.len);
     if (!code && !id) return sfti_fail_memory(err, run->model->id.len);
     if (!code && run->made.out.count == 0)
-        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected modules of %s, found none among %zu",
-                         id, run->lora.count);
+        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected modules of %s, found none among "
+                         "%zu%s", id, run->lora.count,
+                         sfti_convert_is_of_encoders(run->lora.set)
+                             ? ", whose names do not tell the text encoder" : "");
     if (!code && run->to == SFT_ADAPTER_PEFT && more_than_one(run))
         code = sfti_fail(err, SFT_CAST_DTYPE, "expected modules of one component for PEFT, found "
                          "several, which diffusers' format has a place for");

@@ -32,6 +32,8 @@ sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layout_text *layout
                            const sfti_layout_model *model, sft_adapter_format to,
                            sft_span alpha_form, const sft_allocator *alloc,
                            sfti_lora_converted *out, sft_error *err);
+/* Whether an adapter is of text encoders alone, by its names. */
+bool sfti_convert_is_of_encoders(const sft_set *adapter);
 void sfti_lora_converted_free(sfti_lora_converted *converted);
 
 #endif

@@ -95,10 +95,25 @@ static sft_span without_processor(sfti_convert_run *run, sft_span path) {
     return path;
 }
 
+/* Names of PEFT do not tell the component: a layer of the only text encoder that has it. */
+static bool find_encoder(const sfti_convert_run *run, sft_span path, sfti_convert_layer *layer) {
+    sfti_convert_layer found = *layer;
+    unsigned count = 0;
+    for (unsigned i = 0; i < run->model->count; i++) {
+        layer->component = &run->model->components[i];
+        if (layer->component->part->adapters.len == 0 || !find_rule(run, path, layer)) continue;
+        found = *layer;
+        count++;
+    }
+    *layer = found;
+    return count == 1;
+}
+
 sft_code sfti_convert_layer_of(sfti_convert_run *run, const sfti_lora_module *m,
                                sfti_convert_layer *layer) {
     sft_span name = m->name;
     sfti_part part = SFTI_PART_MAIN;
+    bool peft = false;
     *layer = (sfti_convert_layer){ .module = m };
     for (int i = 0; i < 4 && name.len > 0; i++) {
         layer->component = component_of(run, part);
@@ -114,10 +129,42 @@ sft_code sfti_convert_layer_of(sfti_convert_run *run, const sfti_lora_module *m,
         const sfti_name_layout *layout = sfti_layout_of(name);
         if (!layout || layout->own) break;
         if (layout->part != SFTI_PART_MAIN) part = layout->part;
+        peft = layout->format == SFTI_FORMAT_PEFT;
         name = sfti_from(name, strlen(layout->prefix));
     }
+    if (part == SFTI_PART_MAIN && (peft || sfti_begins(name, "text_model"))
+        && find_encoder(run, name, layer))
+        return SFT_OK;
     layer->rule = NULL;
     return SFT_OK;
+}
+
+/* ── Which model ── */
+
+static bool is_of_encoder(sft_span name) {
+    for (int i = 0; i < 4; i++) {
+        const sfti_name_layout *layout = sfti_layout_of(name);
+        if (sfti_begins(name, "text_model")) return true;
+        if (!layout || layout->own) return false;
+        if (layout->part != SFTI_PART_MAIN) return true;
+        name = sfti_from(name, strlen(layout->prefix));
+    }
+    return false;
+}
+
+bool sfti_convert_is_of_encoders(const sft_set *adapter) {
+    size_t count = sft_set_tensor_count(adapter), encoders = 0;
+    while (encoders < count && is_of_encoder(sft_set_tensor_at(adapter, encoders)->name))
+        encoders++;
+    return count > 0 && encoders == count;
+}
+
+sft_code sfti_lora_no_model(const sft_set *adapter, const char *more, sft_error *err) {
+    bool encoders = adapter && sfti_convert_is_of_encoders(adapter);
+    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected an adapter that tells its model, or a "
+                     "model whose layouts are known, found %s%s",
+                     encoders ? "an adapter of text encoders alone, which several models share"
+                              : "neither", more);
 }
 
 /* ── Names that are written ── */

@@ -5,7 +5,9 @@
 #include "base/cpu.h"
 #include "base/endian.h"
 #include "base/error.h"
+#include "bytes/source.h"
 #include "safetensors_cast.h"
+#include "set/image.h"
 
 #include <string.h>
 
@@ -34,6 +36,26 @@ void sfti_floats_turn(float *values, uint64_t count) {
     }
 }
 
+uint64_t sfti_lora_width(const sft_tensor *tensor) {
+    uint64_t bytes = sft_dtype_describe(tensor->dtype)->bits / 8;
+    return bytes > sizeof(float) ? bytes : sizeof(float);
+}
+
+sft_code sfti_lora_elements(const sft_set *set, const sft_file *file, const sft_tensor *tensor,
+                            uint64_t first, uint64_t count, uint8_t *raw, float *into,
+                            sft_error *err) {
+    const sft_source *values = sfti_image_values(set, tensor);
+    sft_dtype dtype = values ? SFT_F32 : tensor->dtype;
+    uint64_t bytes = sft_dtype_describe(dtype)->bits / 8, at = first * bytes;
+    size_t len = (size_t)(count * bytes);
+    sft_code code = values ? sfti_source_all(values, at, raw, len, err)
+                           : sft_read_bytes(file, tensor->offset + at, raw, len, err);
+    if (!code) code = sft_cast(dtype, raw, SFT_F32, into, count, NULL, NULL, err);
+    if (code && err) sfti_error_tensor(err, tensor->name);
+    if (!code) sfti_floats_turn(into, count);
+    return code;
+}
+
 sft_code sfti_lora_read(const sft_set *set, const sft_tensor *tensor, uint64_t first,
                         uint64_t count, float *into, sft_error *err) {
     uint64_t bits = sft_dtype_describe(tensor->dtype)->bits;
@@ -45,17 +67,13 @@ sft_code sfti_lora_read(const sft_set *set, const sft_tensor *tensor, uint64_t f
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
                                 "expected floats of 8 bits or more, found %s",
                                 sft_dtype_describe(tensor->dtype)->name);
-    uint64_t each = sizeof buffer / (bits / 8);
+    uint64_t each = sizeof buffer / sfti_lora_width(tensor);
     for (uint64_t done = 0; done < count;) {
         uint64_t n = count - done < each ? count - done : each;
         uint64_t at = tensor->offset + (first + done) * (bits / 8);
-        sft_code code = sft_read_bytes(file, at, buffer, (size_t)(n * (bits / 8)), err);
-        if (!code) code = sft_cast(tensor->dtype, buffer, SFT_F32, into + done, n, NULL, NULL, err);
-        if (code) {
-            if (err) sfti_error_tensor(err, tensor->name);
-            return code;
-        }
-        sfti_floats_turn(into + done, n);
+        sft_code code = sfti_lora_elements(set, file, tensor, first + done, n, buffer, into + done,
+                                           err);
+        if (code) return code;
         bool finite = sfti_floats_greatest(into + done, n) < 0x7f800000;
         for (uint64_t i = done; !finite && i < done + n; i++) {
             uint32_t word;

@@ -238,23 +238,17 @@ static sft_code read_model_rows(const merge_block *block, const sft_tensor *tens
                                 sft_error *err) {
     const sfti_patched *merge = block->of;
     const merge_row *row = block->open->row;
-    uint64_t bytes = sft_dtype_describe(tensor->dtype)->bits / 8;
-    uint64_t count = block->rows * row->cols, each = READ_SIZE / bytes;
+    uint64_t count = block->rows * row->cols, each = READ_SIZE / sfti_lora_width(tensor);
+    uint64_t first = block->first * row->cols;
     size_t shard = sft_set_tensor_shard(merge->model, row->tensor);
     const sft_file *file = sft_set_shard_at(merge->model, shard);
-    uint64_t at = tensor->offset + block->first * row->row_bytes;
-    bool keeps = bytes == 1; /* to tell what is lost */
+    bool keeps = row->row_bytes == row->cols; /* to tell what is lost */
     for (uint64_t done = 0; done < count;) {
         uint64_t n = count - done < each ? count - done : each;
         uint8_t *raw = keeps ? block->bytes + done : block->raw;
-        sft_code code = sft_read_bytes(file, at + done * bytes, raw, (size_t)(n * bytes), err);
-        if (!code)
-            code = sft_cast(tensor->dtype, raw, SFT_F32, block->values + done, n, NULL, NULL, err);
-        if (code) {
-            if (err) sfti_error_tensor(err, tensor->name);
-            return code;
-        }
-        sfti_floats_turn(block->values + done, n);
+        sft_code code = sfti_lora_elements(merge->model, file, tensor, first + done, n, raw,
+                                           block->values + done, err);
+        if (code) return code;
         done += n;
     }
     return SFT_OK;

@@ -322,6 +322,11 @@ sft_code sfti_ds_put(const sft_storage *storage, const char *name, sft_span byte
 /* SHA-256, as hexadecimal digits. */
 sft_code sfti_ds_digest(sft_span bytes, const sft_allocator *alloc, char out[65],
                         sft_error *err);
+/* The same of a file; tick, which may be NULL, hears of the bytes that were read. */
+typedef sft_code (*sfti_ds_tick_fn)(void *ctx, uint64_t bytes, sft_error *err);
+sft_code sfti_ds_digest_file(const sft_storage *storage, const char *name,
+                             const sft_allocator *alloc, sfti_ds_tick_fn tick, void *ctx,
+                             char out[65], sft_error *err);
 /* The length of the header: the first eight bytes. */
 sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error *err);
 sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define DIGEST_BYTES ((size_t)1 << 20)
+
 sft_code sfti_ds_storage_check(const sft_storage *storage, sft_error *err) {
     if (storage && storage->vtable && sfti_can(storage, remove) && sfti_can(storage, create) &&
         sfti_can(storage, open) && sfti_can(storage, list))
@@ -39,6 +41,34 @@ sft_code sfti_ds_digest(sft_span bytes, const sft_allocator *alloc, char out[65]
     memcpy(out, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
     sft_hasher_free(hasher);
     return SFT_OK;
+}
+
+sft_code sfti_ds_digest_file(const sft_storage *storage, const char *name,
+                             const sft_allocator *alloc, sfti_ds_tick_fn tick, void *ctx,
+                             char out[65], sft_error *err) {
+    sft_source source;
+    sft_hashes hashes;
+    sft_hasher *hasher = NULL;
+    char *buffer = sfti_take(alloc, DIGEST_BYTES);
+    if (!buffer) return sfti_fail_memory(err, DIGEST_BYTES);
+    sft_code code = sfti_call(storage, open, name, &source, err);
+    if (!code) {
+        code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), alloc, &hasher, err);
+        size_t want;
+        for (uint64_t at = 0; !code && at < source.size; at += want) {
+            uint64_t left = source.size - at;
+            want = left < DIGEST_BYTES ? (size_t)left : DIGEST_BYTES;
+            code = sfti_source_all(&source, at, buffer, want, err);
+            if (!code && tick) code = tick(ctx, want, err);
+            if (!code) sft_hasher_update(hasher, buffer, want);
+        }
+        if (!code) sft_hasher_result(hasher, &hashes);
+        if (!code) memcpy(out, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
+        sft_hasher_free(hasher);
+        sft_source_close(&source);
+    }
+    sfti_release(alloc, buffer, DIGEST_BYTES);
+    return code;
 }
 
 sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t most,

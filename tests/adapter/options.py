@@ -452,7 +452,7 @@ def check_told_conversions():
 
 
 def check_gguf(kind):
-    """As merging into what convert makes of it."""
+    """As merging into its values in F32, rounded to F16 afterwards."""
     rng, wrong = np.random.default_rng(4), []
     kind = gguf.GGMLQuantizationType[kind]
     with tempfile.TemporaryDirectory() as folder:
@@ -469,7 +469,9 @@ def check_gguf(kind):
             KOHYA + ".lora_up.weight": f32(rng.standard_normal((64, 2)) * 0.1),
             KOHYA + ".lora_down.weight": f32(rng.standard_normal((2, 256)) * 0.1)})
         run(folder, "convert", "m.gguf", "-o", "c.safetensors")
-        run(folder, "lora", "merge", "c.safetensors", "l.safetensors", "-o", "want.safetensors")
+        run(folder, "convert", "m.gguf", "-o", "w.safetensors", "--dtype", "F32")
+        run(folder, "lora", "merge", "w.safetensors", "l.safetensors", "-o", "wide.safetensors")
+        run(folder, "convert", "wide.safetensors", "-o", "want.safetensors", "--dtype", "F16")
         run(folder, "lora", "merge", "m.gguf", "l.safetensors", "-o", "o.safetensors")
         want, found = (read_plain(os.path.join(folder, n + ".safetensors"))[0]
                        for n in ("want", "o"))

@@ -1,10 +1,29 @@
 """Quantised and sparse tensors of PyTorch, and views of storages, put together by hand."""
 import functools
+import os
 import struct
+import zipfile
 
 from object_cases import DATA, HALF, HOOKS, check, floats, longs, real
 from torch_bad_cases import (call, integer, integers, legacy, mapping, name, pickled, storage, tensor,
                              text, values, zipped)
+
+
+def damaged(write, key):
+    """Writes the archive with a bit of that record flipped."""
+    def change(path):
+        write(path)
+        with zipfile.ZipFile(path) as archive:
+            entry = archive.getinfo("archive/data/" + key)
+        with open(path, "r+b") as file:
+            file.seek(entry.header_offset + 30 + len(entry.filename))
+            byte = file.read(1)[0]
+            file.seek(-1, os.SEEK_CUR)
+            file.write(bytes([byte ^ 1]))
+    return change
+
+
+CHECKSUM = ("foreign_checksum", "expected bytes with the recorded CRC-32 ")
 
 
 def quantised(ctx):
@@ -57,6 +76,9 @@ def quantised(ctx):
         ("parts of rows", channels(), "quantised=parts",
          {"w.int_repr": ("I8", [2, 2], records["0"]), "w.scale": ("F32", [2], records["1"]),
           "w.zero_point": ("I64", [2], records["2"]), "w.axis": ("I64", [], longs(0))}),
+        ("codes of another checksum", damaged(made(whole), "0"), "quantised=values", CHECKSUM),
+        ("scales of another checksum", damaged(channels(), "1"), "quantised=values", CHECKSUM),
+        ("zeros of another checksum", damaged(channels(), "2"), "quantised=values", CHECKSUM),
         ("big-endian", big, "quantised=values",
          {"w": ("F32", [4], floats(1, -0.5, 32768.5, 4))}),
         ("big-endian scales", big_rows, "quantised=values", each),
@@ -133,6 +155,9 @@ def sparse(ctx):
         ("refused", made("coo"), "-", ("foreign_object", "found a sparse tensor")),
         ("values", made("coo"), "sparse=values",
          {"w": ("F32", [2, 3], zero * 2 + f[0] + zero + f[1] + zero)}),
+        ("values of another checksum", damaged(made("coo"), "0"), "sparse=values", CHECKSUM),
+        ("indices of another checksum", damaged(made("coo", places=[[1, 1], [0, 2]]), "1"),
+         "sparse=values", CHECKSUM),
         ("rows of two", made("coo", places=[[0, 2]], what=(2, 2), size=(3, 2), dims=1),
          "sparse=values", {"w": ("F32", [3, 2], f[0] + f[1] + zero * 2 + f[2] + f[3])}),
         ("none", made("coo", places=[[], []], what=(0,)), "sparse=values",

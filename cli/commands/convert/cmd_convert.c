@@ -432,6 +432,9 @@ static void convert_one(cli *c, const char *input, void *ctx) {
                         .target = all->target, .input = input };
     run.parts.arena.alloc = c->alloc;
     sft_code code = convert_model(&run, &err);
+    if (code && err.hint == SFT_HINT_IMPORT_WIDER && cli_is_matching(&c->set)
+        && !cli_is_matched(&c->set, (sft_span){ err.tensor, err.tensor_len }))
+        cli_hint(&err, CLI_HINT_NOT_CAST);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
     else if (is_refusal(c, &err)) cli_refuse(c, run.parts.path, &err);
     else if (code) cli_fail_input(c, run.parts.path, &err);

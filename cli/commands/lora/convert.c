@@ -47,9 +47,8 @@ sft_code lora_architecture(cli *c, sfti_arena *arena, const sft_set *adapter, co
     }
     if (code) return code;
     if (!model)
-        return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected an adapter that tells its model, or "
-                         "a model whose layouts are known, found neither; --architecture or "
-                         "--model tells it");
+        return sfti_lora_no_model(c->set.model ? NULL : adapter,
+                                  "; --architecture or --model tells it", err);
     *out = sfti_arena_copy(arena, model->id.data, model->id.len);
     return *out ? SFT_OK : sfti_fail_memory(err, model->id.len);
 }

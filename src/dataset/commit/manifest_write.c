@@ -69,6 +69,7 @@ sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_buffer *text, sft
     sfti_json_put_text(&w, "tail_strategy", m->tail);
     sfti_json_put_text(&w, "index", m->index);
     if (m->index.data && *m->index_commit) sfti_json_put_cstr(&w, "index_commit", m->index_commit);
+    if (m->index.data && *m->index_sha256) sfti_json_put_cstr(&w, "index_sha256", m->index_sha256);
     if (m->keep_until) sfti_json_put_uint(&w, "keep_until", m->keep_until);
     if (m->dropped) sfti_json_put_uint(&w, "dropped_samples", m->dropped);
 

@@ -125,6 +125,23 @@ static void publish_move_back(sft_commit *c) {
     c->state = COMMIT_BEGUN;
 }
 
+/* What the manifest says of the index. One that is put in its place afterwards, where names cannot
+ * be moved, is not there to be read. */
+static sft_code publish_named(sft_commit *c, const char *index, sft_error *err) {
+    char from[SFTI_STORED_NAME];
+    sft_code code = SFT_OK;
+    if (!c->next.index.data) return SFT_OK;
+    if (index && !sfti_can(c->storage, move)) return SFT_OK;
+    if (index) {
+        sfti_ds_stored_name(c->job_folder, index, from);
+        code = sfti_ds_digest_file(c->storage, from, &c->alloc, NULL, NULL, c->next.index_sha256,
+                                   err);
+    } else {
+        c->next.index = (sft_span){ NULL, 0 };
+    }
+    return code ? code : sfti_ds_manifest_write(&c->next, &c->text, err);
+}
+
 sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, void *warn_ctx,
                             const sft_job *job, sft_error *err) {
     publication p = { .c = c, .index = index, .warn = warn, .warn_ctx = warn_ctx };
@@ -145,10 +162,7 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
         sfti_ds_merge_close(c->merge);
         c->merge = NULL;
     }
-    if (!index && c->next.index.data) { /* a manifest without an index says so */
-        c->next.index = (sft_span){ NULL, 0 };
-        code = sfti_ds_manifest_write(&c->next, &c->text, err);
-    }
+    code = publish_named(c, index, err);
     bool moves = sfti_can(c->storage, move);
     for (size_t i = 0; !code && i < c->shard_count; i++) { /* step 1 */
         const commit_shard *s = &c->shards[i];

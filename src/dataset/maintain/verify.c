@@ -1,18 +1,14 @@
 /* A dataset is compared with its manifest. Tests: test_dataset_maintain.c. */
 #include "base/error.h"
 #include "base/options.h"
-#include "bytes/source.h"
 #include "dataset/maintain/results.h"
 #include "dataset/maintain/verify.h"
 #include "dataset/read/masks.h"
 #include "dataset/read/merge.h"
 #include "dataset/read/places.h"
-#include "safetensors_hash.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define READ_BYTES (UINT64_C(1) << 20)
 
 static void verify_numbers(verification *v, const char *shard, const char *what, uint64_t expected,
                            uint64_t found) {
@@ -23,47 +19,21 @@ static void verify_numbers(verification *v, const char *shard, const char *what,
 
 /* ── One shard ── */
 
-static sft_code verify_tick(verification *v, uint64_t bytes, sft_error *err) {
+static sft_code verify_tick(void *ctx, uint64_t bytes, sft_error *err) {
+    verification *v = ctx;
     v->done += bytes;
     return sfti_job_tick(v->job, v->done, v->total, err);
 }
 
-static sft_code digest_shard(verification *v, const sft_dataset_shard *s, sft_hashes *out,
-                             sft_error *err) {
-    sft_source source;
-    sft_hasher *hasher = NULL;
-    char *buffer = sfti_take(&v->alloc, READ_BYTES);
-    if (!buffer) return sfti_fail_memory(err, READ_BYTES);
-    sft_code code = sfti_call(v->storage, open, s->name, &source, err);
-    if (!code) {
-        code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &v->alloc, &hasher, err);
-        size_t want;
-        for (uint64_t at = 0; !code && at < source.size; at += want) {
-            uint64_t left = source.size - at;
-            want = (size_t)(left < READ_BYTES ? left : READ_BYTES);
-            code = sfti_source_all(&source, at, buffer, want, err);
-            if (!code) code = verify_tick(v, want, err);
-            if (!code) sft_hasher_update(hasher, buffer, want);
-        }
-        if (!code) sft_hasher_result(hasher, out);
-        sft_hasher_free(hasher);
-        sft_source_close(&source);
-    }
-    sfti_release(&v->alloc, buffer, READ_BYTES);
-    return code;
-}
-
-static void verify_digest(verification *v, const sft_dataset_shard *s) {
+static void verify_digest(verification *v, const char *name, const char *expected) {
     sft_error e = SFT_ERROR_INIT;
-    sft_hashes found;
-    if (!v->deep || !s->sha256) return;
+    char found[65];
+    if (!v->deep || !expected) return;
     v->digests++;
-    if (digest_shard(v, s, &found, &e)) {
-        sfti_verify_find(v, s->name, &e);
-    } else if (strcmp(sft_hashes_get(&found, SFT_HASH_SHA256), s->sha256) != 0) {
-        sfti_verify_tell(v, s->name, "sha256: expected %s, found %s", s->sha256,
-                         sft_hashes_get(&found, SFT_HASH_SHA256));
-    }
+    if (sfti_ds_digest_file(v->storage, name, &v->alloc, verify_tick, v, found, &e))
+        sfti_verify_find(v, name, &e);
+    else if (strcmp(found, expected) != 0)
+        sfti_verify_tell(v, name, "sha256: expected %s, found %s", expected, found);
 }
 
 /* In batch mode each tensor is a column with a row a sample, or a part of one. The file must have
@@ -140,7 +110,7 @@ static void verify_columns(verification *v, const sft_dataset_shard *s, sfti_ds_
         verify_marks(v, &one, file);
         verify_batch(v, &one, file, columns, columns_in(v, s->name, of[i].file, columns));
         sft_close(file);
-        verify_digest(v, &one);
+        verify_digest(v, one.name, one.sha256);
     }
 }
 
@@ -160,7 +130,7 @@ static void verify_shard(verification *v, const sft_dataset_shard *s) {
     if (v->m->mode == SFT_DATASET_BATCH)
         verify_batch(v, s, file, v->columns, columns_in(v, s->name, NULL, v->columns));
     sft_close(file);
-    verify_digest(v, s);
+    verify_digest(v, s->name, s->sha256);
     if (v->m->mode == SFT_DATASET_BATCH) verify_columns(v, s, v->columns);
     const sfti_ds_mask *mask = sfti_ds_mask_find(&v->m->masks, s->name);
     v->masked += mask != NULL;
@@ -390,7 +360,8 @@ static void verify_all(verification *v) {
         sft_code code = sfti_call(v->storage, list, "", verify_orphan, v, v->err);
         if (!v->code) v->code = code;
     }
-    if (!v->code) sfti_verify_index(v);
+    if (!v->code && sfti_verify_index(v) && *v->m->index_sha256)
+        verify_digest(v, SFTI_DATASET_INDEX, v->m->index_sha256);
 }
 
 /* ── The result ── */

@@ -61,6 +61,7 @@ bool sfti_verify_names(verification *v, const char *name);
 
 /* ── verify_index.c ── */
 
-void sfti_verify_index(verification *v);
+/* Whether it is a file of the manifest's commit, which can be read. */
+bool sfti_verify_index(verification *v);
 
 #endif

@@ -71,16 +71,18 @@ static bool index_folder(verification *v, uint64_t *rows) {
 }
 
 /* A connector's manifest does not say whether there is one. */
-void sfti_verify_index(verification *v) {
+bool sfti_verify_index(verification *v) {
     uint64_t rows = 0;
     if (v->m->index.data && !v->index) index_unlike(v, "the index that the manifest names");
-    if (!v->index || (v->m->ours && !v->m->index.data)) return;
+    if (!v->index || (v->m->ours && !v->m->index.data)) return false;
     bool good = v->index_folder ? index_folder(v, &rows)
                                 : index_file(v, SFTI_DATASET_INDEX, &rows);
-    if (!good || !v->opened_all || rows == v->tensors || v->code) return;
-    if (v->m->ours)
+    if (!good || v->code) return false;
+    bool counts = !v->opened_all || rows == v->tensors;
+    if (!counts && v->m->ours)
         sfti_verify_tell(v, SFTI_DATASET_INDEX,
                          "expected a row for each of %llu tensors, found %llu",
-                    (unsigned long long)v->tensors, (unsigned long long)rows);
-    else index_stale(v, "other shards");
+                         (unsigned long long)v->tensors, (unsigned long long)rows);
+    else if (!counts) index_stale(v, "other shards");
+    return !v->index_folder;
 }

@@ -73,6 +73,7 @@ typedef struct sfti_ds_manifest {
     sft_span name_col, separator, tail;
     sft_span index; /* file name; data NULL: null or absent */
     char index_commit[37]; /* whose it is, if not this commit's */
+    char index_sha256[65]; /* or empty: not known */
     uint64_t total_samples, total_valid, total_bytes;
     uint64_t keep_until; /* Unix time until which gc keeps replaced shards, or 0 */
     uint64_t dropped;    /* rows dropped by tail_strategy=drop */

@@ -340,6 +340,7 @@ static const sfti_field manifest_rows[] = {
     [MANIFEST_DELETED] = { "deleted", SFTI_FIELD_TAKEN, 0, false, manifest_masks },
     [MANIFEST_PLACES] = { "places", SFTI_FIELD_TAKEN, 0, false, manifest_places },
     { "index_commit", SFTI_FIELD_UUID, OF_MANIFEST(index_commit), false, NULL },
+    { "index_sha256", SFTI_FIELD_SHA256, OF_MANIFEST(index_sha256), false, NULL },
     { "format_version", SFTI_FIELD_TAKEN, 0, true, manifest_format },
     { "safetensors_version", SFTI_FIELD_TAKEN, 0, true, manifest_safetensors },
     { "total_samples", SFTI_FIELD_UINT, OF_MANIFEST(total_samples), true, NULL },

@@ -6,6 +6,18 @@
 
 #include <string.h>
 
+/* Tells that an item is computed from the others. */
+static sft_code computed_from(sfti_rebuild *r, sfti_item *item, const sfti_item *read,
+                              const sfti_item *const *loaded, uint32_t count) {
+    const sfti_item **from = sfti_arena_array(&r->im->arena, (uint64_t)count + 2, sizeof *from);
+    if (!from) return sfti_fail_memory(r->im->err, count);
+    from[0] = read;
+    for (uint32_t i = 0; i < count; i++) from[i + 1] = loaded[i];
+    from[count + 1] = NULL;
+    item->from = from;
+    return SFT_OK;
+}
+
 /* ── Quantised: integers with a scale ── */
 
 static sfti_value *number_tensor(sfti_rebuild *r, const sfti_value *number) {
@@ -102,7 +114,8 @@ static sft_code quantised_values(sfti_rebuild *r, sfti_value *value, const sfti_
     item->swap = 0;
     item->storage = 0;
     item->note = SFTI_NOTE_VALUES;
-    return SFT_OK;
+    const sfti_item *const loaded[] = { parts[0]->u.item, parts[1]->u.item };
+    return computed_from(r, item, integers, loaded, 2);
 }
 
 sft_code sfti_rebuild_quantised(sfti_rebuild *r, sfti_value *value, const sfti_value *args) {
@@ -231,7 +244,7 @@ static sft_code sparse_values(sfti_rebuild *r, sfti_value *value, sfti_value **i
     item->source = source;
     item->note = "sparse";
     *done = true;
-    return SFT_OK;
+    return computed_from(r, item, what, &where, 1);
 }
 
 sft_code sfti_rebuild_sparse(sfti_rebuild *r, sfti_value *value, const sfti_value *args) {

@@ -1,6 +1,6 @@
 /* Parts compare the records that an archive states checksums for. A part that is a whole record is
  * compared while it is read from its beginning to its end; any other reading compares the whole
- * record first. Tests: test_import_zip.c, tests/cli/select, tests/cli/merge. */
+ * record first. Tests: test_import_zip.c, tests/cli/select, tests/cli/convert. */
 #include "base/announce.h"
 #include "base/crc32.h"
 #include "base/order.h"
@@ -38,7 +38,7 @@ typedef struct checked {
 
 /* ── Comparing; the mutex is held ── */
 
-static sft_code record_end(sfti_checks *c, size_t record, sft_span name, uint32_t found,
+static sft_code record_end(const sfti_checks *c, size_t record, sft_span name, uint32_t found,
                            sft_error *err) {
     const sfti_checksum *r = &c->im->records.at[record];
     record_state *state = &c->states[record];
@@ -50,7 +50,7 @@ static sft_code record_end(sfti_checks *c, size_t record, sft_span name, uint32_
                             r->castagnoli ? "C" : "", r->crc, found);
 }
 
-static sft_code record_compare(sfti_checks *c, size_t record, sft_span name, sft_error *err) {
+static sft_code record_compare(const sfti_checks *c, size_t record, sft_span name, sft_error *err) {
     const sfti_checksum *r = &c->im->records.at[record];
     size_t most = r->len < COMPARE_BYTES ? (size_t)r->len : COMPARE_BYTES;
     uint8_t *buffer = sfti_take(&c->im->alloc, most);
@@ -139,10 +139,22 @@ static size_t find_record(const sfti_checks *c, const sfti_item *item) {
     return inside ? c->order[low - 1] : SIZE_MAX;
 }
 
+/* What was already read to compute an item. */
+static sft_code check_loaded(const sfti_checks *c, const sfti_item *item) {
+    sft_code code = SFT_OK;
+    for (size_t k = 1; !code && item->from && item->from[k]; k++) {
+        size_t record = find_record(c, item->from[k]);
+        if (record != SIZE_MAX && !c->states[record].right)
+            code = record_compare(c, record, item->name, c->im->err);
+    }
+    return code;
+}
+
 static sft_code check_part(sfti_import *im, size_t i) {
     sfti_checks *c = im->checks;
     sft_part *part = &im->parts.at[i];
-    size_t record = find_record(c, &im->items.at[im->item_of[i]]);
+    const sfti_item *item = &im->items.at[im->item_of[i]];
+    size_t record = find_record(c, item->from ? item->from[0] : item);
     uint64_t bytes;
     c->record_of[i] = record;
     if (record == SIZE_MAX) return SFT_OK;
@@ -177,7 +189,10 @@ sft_code sfti_checks_begin(sfti_import *im) {
     if (error) return sfti_io_fail(im->err, SFT_OUT_OF_MEMORY, error, "create a mutex");
     im->checks = c;
     sft_code code = SFT_OK;
-    for (size_t i = 0; !code && i < im->parts.count; i++) code = check_part(im, i);
+    for (size_t i = 0; !code && i < im->parts.count; i++) {
+        code = check_loaded(c, &im->items.at[im->item_of[i]]);
+        if (!code) code = check_part(im, i);
+    }
     return code;
 }
 

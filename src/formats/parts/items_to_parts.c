@@ -242,6 +242,25 @@ static sft_code order_globals(sfti_import *im) {
     return SFT_OK;
 }
 
+/* The chosen branch, unless there are several, gets the numbers of the result. */
+static void count_chosen(sfti_import *im) {
+    sft_import_branch *only = NULL;
+    uint64_t bytes;
+    for (size_t i = 0; i < im->branches.count; i++) {
+        sft_import_branch *branch = &im->branches.at[i];
+        if (branch->chosen && only) return;
+        if (branch->chosen) only = branch;
+    }
+    if (!only) return;
+    only->tensors = im->parts.count;
+    only->bytes = 0;
+    for (size_t i = 0; i < im->parts.count; i++) {
+        const sft_spec *spec = &im->parts.at[i].spec;
+        if (!sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL))
+            sfti_total_add(&only->bytes, bytes);
+    }
+}
+
 sft_code sfti_import_settle(sfti_import *im) {
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < im->items.count; i++) {
@@ -267,6 +286,7 @@ sft_code sfti_import_settle(sfti_import *im) {
     }
     im->metadata.at = pairs;
     im->metadata.count = kept;
+    count_chosen(im);
 
     if (!code) code = order_globals(im);
     if (!code && im->more_globals)

@@ -19,9 +19,7 @@ typedef struct roots_frame {
     sfti_value *value;
     uint64_t next;   /* child */
     size_t name_len; /* of the container's own name */
-    bool is_module;  /* of torch.nn: state_dict shows its parameters, buffers and modules alone */
-    const sfti_value *unsaved; /* of a module's buffers: the set of the names of those that
-                                  state_dict leaves out, or NULL */
+    sfti_saved saved;
 } roots_frame;
 
 typedef struct roots_walk {
@@ -112,7 +110,8 @@ static sft_code add_leaf(roots_walk *w, const sfti_value *value) {
 
 /* ── The walk ── */
 
-static sft_code enter_container(roots_walk *w, sfti_value *value, const sfti_value *unsaved) {
+static sft_code enter_container(roots_walk *w, sfti_value *value, const sfti_value *from,
+                                const sfti_child *child) {
     const sft_allocator *alloc = &w->im->arena.alloc;
     if (++w->entered > ENTERED)
         return sfti_fail_byte(w->im->err, SFT_FOREIGN_TABLE, value->at,
@@ -121,10 +120,8 @@ static sft_code enter_container(roots_walk *w, sfti_value *value, const sfti_val
     roots_frame *frames = sfti_grow(alloc, w->at, w->depth, 1, &w->cap, sizeof *frames);
     if (!frames) return sfti_fail_memory(w->im->err, sizeof *frames);
     w->at = frames;
-    bool is_module = !w->im->options.all && sfti_object_attribute(value, "_parameters")
-                  && sfti_object_attribute(value, "_buffers")
-                  && sfti_object_attribute(value, "_modules");
-    frames[w->depth++] = (roots_frame){ value, 0, w->name_len, is_module, unsaved };
+    frames[w->depth++] = (roots_frame){ value, 0, w->name_len,
+                                        sfti_saved_of(w->im, value, from, child) };
     return SFT_OK;
 }
 
@@ -133,46 +130,22 @@ static bool is_left_out(const roots_walk *w, const sfti_value *from, const sfti_
            sfti_branch_is_other(child);
 }
 
-/* Whether a set of texts has the child's key. */
-static sft_code find_key(roots_walk *w, const sfti_value *set, const sfti_child *child,
-                         bool *found) {
-    sfti_child item;
-    *found = false;
-    if (child->key->kind != SFTI_VALUE_TEXT || !child->key->u.text) return SFT_OK;
-    sft_span key = { child->key->u.text, child->key->count };
-    for (uint64_t i = 0; !*found && sfti_value_child(set, i, &item); i++) {
-        const sfti_value *text = item.value;
-        sft_code code = sfti_subtree_look(w->im, set, &w->looked);
-        if (code) return code;
-        *found = text->kind == SFTI_VALUE_TEXT && text->u.text &&
-                 sft_span_equal((sft_span){ text->u.text, text->count }, key);
-    }
-    return SFT_OK;
-}
-
 /* Tensors of a module that its state_dict leaves out are told, and not imported. */
 static sft_code leave_unsaved(roots_walk *w, const roots_frame *frame, const sfti_child *child,
                               bool *is_left) {
     sfti_subtree sum = sfti_subtree_of(&w->sums, child->value);
     bool has;
     *is_left = false;
-    if (sum.tensors == 0 || !child->key) return SFT_OK;
-    sft_code code = SFT_OK;
-    if (frame->unsaved) code = find_key(w, frame->unsaved, child, is_left);
-    else *is_left = frame->is_module && !child->silent;
+    if (sum.tensors == 0) return SFT_OK;
+    sft_code code = sfti_child_unsaved(w->im, frame->saved, child, &w->looked, is_left);
     if (code || !*is_left) return code;
     code = name_child(w, child, &has);
     if (code) return code;
     return sfti_import_leave(w->im, SFT_IMPORT_LEFT_BRANCH, (sft_span){ w->name, w->name_len },
                              sum.tensors, sum.bytes,
-                             frame->unsaved ? "a buffer that is not persistent"
-                                            : "an attribute, which state_dict leaves out");
-}
-
-/* The names of a module's buffers that are not persistent, on entering its buffers; else NULL. */
-static const sfti_value *unsaved_of(const roots_frame *frame, const sfti_child *child) {
-    if (!frame->is_module || !child->silent || !sfti_value_is(child->key, "_buffers")) return NULL;
-    return sfti_object_attribute(frame->value, "_non_persistent_buffers_set");
+                             frame->saved.unsaved ? "a buffer that is not persistent"
+                                                  : "an attribute, which state_dict leaves "
+                                                    "out");
 }
 
 static sft_code visit(roots_walk *w, const roots_frame *frame, const sfti_child *child) {
@@ -202,7 +175,7 @@ static sft_code visit(roots_walk *w, const roots_frame *frame, const sfti_child 
                                   "expected text or an integer as key of a tensor, found %s",
                                   sfti_value_kind_name(child->key->kind));
     return child->value->sum == 0 ? add_leaf(w, child->value)
-                                  : enter_container(w, child->value, unsaved_of(frame, child));
+                                  : enter_container(w, child->value, from, child);
 }
 
 /* ── The report ── */
@@ -228,13 +201,13 @@ static sft_code list_branches(roots_walk *w, const sfti_value *from, sft_span ab
     for (uint64_t i = 0; !code && *listed < LISTED && sfti_value_child(from, i, &child); i++) {
         if (++w->looked > REPORTED) return SFT_OK; /* one container in many places */
         sfti_subtree sum = sfti_subtree_of(&w->sums, child.value);
-        if (child.value->sum == 0 || sum.tensors == 0) continue;
+        if (child.value->sum == 0 || sum.tensors == sum.unsaved) continue;
         if (!sfti_subtree_enters(&w->sums, from, child.value)) continue;
         sft_span path = report_path(w->im, above, &child);
         if (!path.data) return sfti_fail_memory(w->im->err, above.len);
         ++*listed;
-        code = sfti_import_branch(w->im, path, sum.tensors, sum.bytes,
-                                  child.value == w->choice.root);
+        code = sfti_import_branch(w->im, path, sum.tensors - sum.unsaved,
+                                  sum.bytes - sum.unsaved_bytes, child.value == w->choice.root);
         if (!code && level < 2 && w->choice.depth > 0 && child.value != w->choice.root)
             code = list_branches(w, child.value, path, level + 1, listed);
     }
@@ -266,10 +239,11 @@ static sft_code report_beside(roots_walk *w, const sfti_value *from, sft_span ab
         if (listed++ >= LISTED) continue;
         sft_span path = report_path(w->im, above, &child);
         if (!path.data) return sfti_fail_memory(w->im->err, above.len);
-        bool tensors = sum.tensors > 0;
+        bool tensors = sum.tensors > sum.unsaved;
         code = sfti_import_leave(w->im, tensors ? SFT_IMPORT_LEFT_BRANCH : SFT_IMPORT_LEFT_VALUE,
-                                 path, tensors ? sum.tensors : sum.values ? sum.values : 1,
-                                 tensors ? sum.bytes : 0,
+                                 path, tensors ? sum.tensors - sum.unsaved
+                                               : sum.values ? sum.values : 1,
+                                 tensors ? sum.bytes - sum.unsaved_bytes : 0,
                                  tensors ? "tensors of another branch"
                                          : describe(child.value, &sum, text, sizeof text));
     }
@@ -284,7 +258,8 @@ static sft_code report(roots_walk *w, const sfti_value *whole) {
     unsigned listed = 0;
     sft_code code = SFT_OK;
     if (sum.tensors > 0)
-        code = sfti_import_branch(w->im, path, sum.tensors, sum.bytes, whole == w->choice.root);
+        code = sfti_import_branch(w->im, path, sum.tensors - sum.unsaved,
+                                  sum.bytes - sum.unsaved_bytes, whole == w->choice.root);
     if (!code) code = list_branches(w, whole, path, 1, &listed);
     for (size_t i = 0; i < w->choice.depth && !code; i++) {
         const sfti_value *next = i + 1 < w->choice.depth ? w->choice.above[i + 1] : w->choice.root;
@@ -333,7 +308,10 @@ sft_code sfti_roots_import(sfti_import *im, sfti_value *root, sfti_value *hidden
                               "expected at most %llu tensors, found %llu",
                               (unsigned long long)MOST_TENSORS, (unsigned long long)tensors);
     if (!code && w.choice.root->sum != 0) {
-        code = enter_container(&w, w.choice.root, NULL);
+        size_t depth = w.choice.depth;
+        const sfti_child chosen = { w.choice.key, 0, w.choice.root, true };
+        code = enter_container(&w, w.choice.root, depth ? w.choice.above[depth - 1] : NULL,
+                               depth && w.choice.key ? &chosen : NULL);
         while (w.depth > 0 && !code) {
             roots_frame *frame = &w.at[w.depth - 1];
             sfti_child child;

@@ -59,7 +59,7 @@ bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out) {
     }
 }
 
-const sfti_value *sfti_object_attribute(const sfti_value *object, const char *name) {
+static const sfti_value *object_attribute(const sfti_value *object, const char *name) {
     const sfti_value *map = object->kind == SFTI_VALUE_OBJECT ? object_attributes(object->u.object)
                                                               : NULL;
     for (uint32_t i = 0; map && i < map->count / 2; i++)
@@ -91,12 +91,12 @@ bool sfti_value_scalar(const sfti_import *im, const sfti_value *value) {
 sfti_subtree sfti_subtree_of(const sfti_subtrees *sums, const sfti_value *value) {
     if (value->sum != 0) return sums->all[value->sum - 1];
     if (sfti_value_scalar(sums->im, value))
-        return (sfti_subtree){ 1, value->kind == SFTI_VALUE_BOOL ? 1 : 8, 0, 0 };
+        return (sfti_subtree){ .tensors = 1, .bytes = value->kind == SFTI_VALUE_BOOL ? 1 : 8 };
     if (value->kind == SFTI_VALUE_TENSOR)
-        return (sfti_subtree){ 1, sum_item_bytes(value->u.item), 0, 0 };
+        return (sfti_subtree){ .tensors = 1, .bytes = sum_item_bytes(value->u.item) };
     if (value->kind == SFTI_VALUE_REFUSED)
-        return (sfti_subtree){ 1, value->u.refusal->bytes, 0, 0 };
-    return (sfti_subtree){ 0, 0, 1, 0 };
+        return (sfti_subtree){ .tensors = 1, .bytes = value->u.refusal->bytes };
+    return (sfti_subtree){ .values = 1 };
 }
 
 bool sfti_subtree_enters(const sfti_subtrees *sums, const sfti_value *from,
@@ -166,11 +166,62 @@ static sft_code check_keys(sfti_subtrees *sums, sfti_value *map) {
     return code;
 }
 
+sft_code sfti_subtree_look(sfti_import *im, const sfti_value *container, uint64_t *looked) {
+    uint64_t most = SFTI_SUBTREE_AGAIN;
+    sfti_total_add(&most, im->input->size);
+    if (most > SFTI_SUBTREE_CHILDREN) most = SFTI_SUBTREE_CHILDREN;
+    if (++*looked <= most) return SFT_OK;
+    return sfti_fail_byte(im->err, SFT_FOREIGN_TABLE, container->at,
+                          "expected at most %llu values in containers, found more",
+                          (unsigned long long)most);
+}
+
+/* ── What state_dict shows ── */
+
+static bool is_torch_module(const sfti_import *im, const sfti_value *value) {
+    return !im->options.all && object_attribute(value, "_parameters") &&
+           object_attribute(value, "_buffers") && object_attribute(value, "_modules");
+}
+
+/* Whether a set of texts has the child's key. */
+static sft_code find_key(sfti_import *im, const sfti_value *set, const sfti_child *child,
+                         uint64_t *looked, bool *found) {
+    sfti_child item;
+    *found = false;
+    if (child->key->kind != SFTI_VALUE_TEXT || !child->key->u.text) return SFT_OK;
+    sft_span key = { child->key->u.text, child->key->count };
+    for (uint64_t i = 0; !*found && sfti_value_child(set, i, &item); i++) {
+        const sfti_value *text = item.value;
+        sft_code code = sfti_subtree_look(im, set, looked);
+        if (code) return code;
+        *found = text->kind == SFTI_VALUE_TEXT && text->u.text &&
+                 sft_span_equal((sft_span){ text->u.text, text->count }, key);
+    }
+    return SFT_OK;
+}
+
+sfti_saved sfti_saved_of(const sfti_import *im, const sfti_value *value, const sfti_value *from,
+                         const sfti_child *child) {
+    bool buffers = child && child->silent && sfti_value_is(child->key, "_buffers");
+    sfti_saved saved = { is_torch_module(im, value), NULL };
+    if (buffers && is_torch_module(im, from))
+        saved.unsaved = object_attribute(from, "_non_persistent_buffers_set");
+    return saved;
+}
+
+sft_code sfti_child_unsaved(sfti_import *im, sfti_saved saved, const sfti_child *child,
+                            uint64_t *looked, bool *out) {
+    *out = saved.is_module && !saved.unsaved && child->key && !child->silent;
+    return saved.unsaved && child->key ? find_key(im, saved.unsaved, child, looked, out) : SFT_OK;
+}
+
 /* ── The walk ── */
 
 typedef struct sum_frame {
     sfti_value *value;
     uint64_t next; /* child */
+    sfti_saved saved;
+    bool is_unsaved; /* its tensors are not shown */
 } sum_frame;
 
 typedef struct sum_walk {
@@ -178,7 +229,8 @@ typedef struct sum_walk {
     size_t depth, cap;
 } sum_walk;
 
-static sft_code sum_enter(sfti_subtrees *sums, sum_walk *walk, sfti_value *value) {
+static sft_code sum_enter(sfti_subtrees *sums, sum_walk *walk, sfti_value *value,
+                          const sfti_value *from, const sfti_child *child, bool is_unsaved) {
     const sft_allocator *alloc = &sums->im->arena.alloc;
     bool object = value->kind == SFTI_VALUE_OBJECT;
     sfti_value *pairs = object ? value->u.object->pairs : NULL;
@@ -196,24 +248,17 @@ static sft_code sum_enter(sfti_subtrees *sums, sum_walk *walk, sfti_value *value
     sums->all = all;
     sums->all[sums->count++] = (sfti_subtree){ 0 };
     value->sum = (uint32_t)sums->count;
-    frames[walk->depth++] = (sum_frame){ value, 0 };
+    frames[walk->depth++] =
+        (sum_frame){ value, 0, sfti_saved_of(sums->im, value, from, child), is_unsaved };
     return SFT_OK;
 }
 
-static void sum_add(sfti_subtree *to, const sfti_subtree *more) {
+static void sum_add(sfti_subtree *to, const sfti_subtree *more, bool is_unsaved) {
     sfti_total_add(&to->tensors, more->tensors);
     sfti_total_add(&to->bytes, more->bytes);
+    sfti_total_add(&to->unsaved, is_unsaved ? more->tensors : more->unsaved);
+    sfti_total_add(&to->unsaved_bytes, is_unsaved ? more->bytes : more->unsaved_bytes);
     sfti_total_add(&to->values, more->values);
-}
-
-sft_code sfti_subtree_look(sfti_import *im, const sfti_value *container, uint64_t *looked) {
-    uint64_t most = SFTI_SUBTREE_AGAIN;
-    sfti_total_add(&most, im->input->size);
-    if (most > SFTI_SUBTREE_CHILDREN) most = SFTI_SUBTREE_CHILDREN;
-    if (++*looked <= most) return SFT_OK;
-    return sfti_fail_byte(im->err, SFT_FOREIGN_TABLE, container->at,
-                          "expected at most %llu values in containers, found more",
-                          (unsigned long long)most);
 }
 
 /* Depth first. A container whose parts are being counted already contains itself: it adds
@@ -222,24 +267,31 @@ sft_code sfti_subtrees_count(sfti_subtrees *sums, sfti_value *root) {
     sum_walk walk = { 0 };
     uint64_t looked = 0;
     if (sums->count == 0) sfti_seed_draw(sums, sums->seed);
-    sft_code code = is_container(root) && root->sum == 0 ? sum_enter(sums, &walk, root) : SFT_OK;
+    sft_code code = SFT_OK;
+    if (is_container(root) && root->sum == 0)
+        code = sum_enter(sums, &walk, root, NULL, NULL, false);
     while (walk.depth > 0 && !code) {
         sum_frame *frame = &walk.at[walk.depth - 1];
         sfti_subtree *own = &sums->all[frame->value->sum - 1];
         sfti_child child;
+        bool is_unsaved;
         code = sfti_subtree_look(sums->im, frame->value, &looked);
         if (code) break;
         if (!sfti_value_child(frame->value, frame->next, &child)) {
+            is_unsaved = frame->is_unsaved;
             own->finished = ++sums->finished;
             if (--walk.depth > 0)
-                sum_add(&sums->all[walk.at[walk.depth - 1].value->sum - 1], own);
-        } else if (child.value->sum == 0 && is_container(child.value)) {
-            frame->next++;
-            code = sum_enter(sums, &walk, child.value);
+                sum_add(&sums->all[walk.at[walk.depth - 1].value->sum - 1], own, is_unsaved);
+            continue;
+        }
+        frame->next++;
+        code = sfti_child_unsaved(sums->im, frame->saved, &child, &looked, &is_unsaved);
+        if (code) break;
+        if (child.value->sum == 0 && is_container(child.value)) {
+            code = sum_enter(sums, &walk, child.value, frame->value, &child, is_unsaved);
         } else {
             sfti_subtree of = sfti_subtree_of(sums, child.value);
-            frame->next++;
-            if (child.value->sum == 0 || of.finished > 0) sum_add(own, &of);
+            if (child.value->sum == 0 || of.finished > 0) sum_add(own, &of, is_unsaved);
         }
     }
     sfti_release(&sums->im->arena.alloc, walk.at, walk.cap * sizeof *walk.at);

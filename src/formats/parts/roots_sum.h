@@ -12,6 +12,7 @@
 
 typedef struct sfti_subtree {
     uint64_t tensors, bytes, values; /* saturating; every place counts */
+    uint64_t unsaved, unsaved_bytes; /* of these tensors, those that no state_dict shows */
     uint32_t finished; /* as how manieth: 0 while its parts are being counted */
 } sfti_subtree;
 
@@ -35,8 +36,18 @@ typedef struct sfti_child {
 /* Child i of a container, in file order; false past the last, and of what is none. */
 bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out);
 
-/* The attribute of an object; NULL: it has none of that name, or is no object. */
-const sfti_value *sfti_object_attribute(const sfti_value *object, const char *name);
+/* What a container's state_dict shows, if it is a module of torch.nn or its buffers. */
+typedef struct sfti_saved {
+    bool is_module; /* parameters, buffers and modules alone */
+    const sfti_value *unsaved; /* of buffers: the set of the names of those that are left out */
+} sfti_saved;
+
+/* What that is of a child of `from`, or of a root (child NULL). */
+sfti_saved sfti_saved_of(const sfti_import *im, const sfti_value *value, const sfti_value *from,
+                         const sfti_child *child);
+/* Whether a child is left out. */
+sft_code sfti_child_unsaved(sfti_import *im, sfti_saved saved, const sfti_child *child,
+                            uint64_t *looked, bool *out);
 
 /* Counts one more look into a container; SFT_FOREIGN_TABLE for one too many in all. */
 sft_code sfti_subtree_look(sfti_import *im, const sfti_value *container, uint64_t *looked);

@@ -43,6 +43,9 @@ typedef struct sfti_item {
     bool opaque;             /* the format does not tell the dtype, only its width: dtype is an
                                 unsigned one, and options.as must tell */
     const sfti_codec *codec; /* NULL: elements */
+    /* Up to NULL, what a source of the reader's own computes it from: the first is read when it is
+     * read, the others were when it was opened. NULL: its bytes are stored. */
+    const struct sfti_item *const *from;
     uint32_t storage;        /* items of one number (not 0) may overlap: aliases and views */
     uint32_t shard;
     uint64_t at;             /* byte of the container that describes it, for errors */

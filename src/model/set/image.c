@@ -139,6 +139,14 @@ sft_code sfti_image_set(const sfti_image_of *of, const char *path, sft_set **out
     uint64_t input_bytes = m->of.input_bytes; /* closing the source frees m */
     code = sft_open_source(source, &options, &file, err);
     if (!code) code = sft_set_from_file(file, path, out, err);
-    if (!code) (*out)->input_bytes = input_bytes;
-    return code;
+    if (code) return code;
+    (*out)->input_bytes = input_bytes;
+    (*out)->image = m;
+    return SFT_OK;
+}
+
+const sft_source *sfti_image_values(const sft_set *set, const sft_tensor *tensor) {
+    const image *m = set->image;
+    if (!m || !m->of.values) return NULL;
+    return m->of.values[m->part_at[sft_file_tensor_index(set->files[0], tensor)]];
 }

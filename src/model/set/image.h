@@ -9,6 +9,8 @@
 typedef struct sfti_image_of {
     const sft_part *parts; /* as long as the owner */
     size_t count;
+    /* For each part the F32 values that its bytes are rounded from, or NULL; or NULL. */
+    const sft_source *const *values;
     const sft_pair *metadata;
     size_t metadata_count;
     const sft_plan_options *plan; /* its alloc and level are those of opening, too */
@@ -22,5 +24,7 @@ typedef struct sfti_image_of {
 
 /* path is for display and may be NULL. */
 sft_code sfti_image_set(const sfti_image_of *of, const char *path, sft_set **out, sft_error *err);
+/* The F32 values that a tensor's bytes are rounded from; NULL: these are all that there is. */
+const sft_source *sfti_image_values(const sft_set *set, const sft_tensor *tensor);
 
 #endif

@@ -1,6 +1,7 @@
 /* The index of names over commits, and its rows. */
 #define _GNU_SOURCE
 #include "unit/commit_case.h"
+#include "unit/parquet_footer.h"
 
 /* ── The index ── */
 
@@ -63,6 +64,59 @@ static void index_folder(void **state) {
         if (!i) assert_int_equal(unlink(temp_path(SFTI_DATASET_INDEX)), 0);
     }
     sft_dataset_options_free(o);
+}
+
+static void verify_is(bool deep, bool whole, const char *says) {
+    sft_buffer out = { 0 };
+    sft_sink sink = sft_sink_memory(&out);
+    bool found = !whole;
+    assert_int_equal(sft_dataset_verify_json(&ds_storage, deep, NULL, "d", &sink, &found, NULL,
+                                             &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
+    assert_true(sfti_buffer_put(&out, "", 1));
+    if (found != whole || !strstr(out.data, says)) fail_msg("expected %s\nin %s", says, out.data);
+    sft_buffer_free(&out);
+}
+
+/* The manifest has the digest of the index, which verify compares. */
+static void index_digest(void **state) {
+    static const char other[] = "00000000-0000-4000-8000-000000000000";
+    sft_dataset_options *o = ds_options("name_col=id", "generate_index=true", NULL);
+    char name[200];
+    (void)state;
+    sft_commit *c = ds_begin(o, SFT_COMMIT_NEW);
+    ds_kv(c, 0, 0, "a,b");
+    assert_int_equal(prepare(c), SFT_OK);
+    const char *file = c->shards[0].shard.facts.name;
+    (void)snprintf(name, sizeof name, "%s/x", sft_commit_job_folder(c));
+    pf_file index = pf_index(2, file, file, c->next.commit, "dtype");
+    pf_file stale = pf_index(2, file, file, other, "dtype");
+    temp_write(name, index.bytes, index.len);
+    assert_int_equal(publish(c, "x"), SFT_OK);
+    sft_commit_close(c);
+    sft_dataset_options_free(o);
+    text_has("\"index_sha256\":\"", true);
+    verify_is(true, true, "\"digests\":2,");
+    index.bytes[0] ^= 1; /* no reader of the footer looks there */
+    temp_write(SFTI_DATASET_INDEX, index.bytes, index.len);
+    verify_is(false, true, "\"findings\":[]");
+    verify_is(true, false, "\"shard\":\"_tensor_index.parquet\",\"message\":\"sha256: expected ");
+    temp_write(SFTI_DATASET_INDEX, stale.bytes, stale.len);
+    verify_is(true, true, "an index of another commit; readers ignore it");
+    index.bytes[0] ^= 1;
+    temp_write(SFTI_DATASET_INDEX, index.bytes, index.len);
+    /* Deletions leave it as it is. */
+    const sft_span key = { "a", 1 };
+    sft_delete_options delete = SFT_DELETE_OPTIONS_INIT;
+    delete.keys = &key;
+    delete.key_count = 1;
+    sft_buffer out = { 0 };
+    sft_sink sink = sft_sink_memory(&out);
+    assert_int_equal(sft_dataset_delete_json(&ds_storage, &delete, "d", &sink, NULL, &err),
+                     SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
+    sft_buffer_free(&out);
+    verify_is(true, true, "\"digests\":2,");
 }
 
 /* ── The index's rows ── */
@@ -195,7 +249,7 @@ static void index_large(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         FOLDER_TEST(stay_indexed), FOLDER_TEST(index_folder), FOLDER_TEST(index_rows),
-        FOLDER_TEST(index_large),
+        FOLDER_TEST(index_large), FOLDER_TEST(index_digest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

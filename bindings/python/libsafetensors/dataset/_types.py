@@ -230,6 +230,7 @@ class Manifest(TypedDict, total=False):
     tail_strategy: Literal["write", "drop", "pad"] | None
     index: str | None
     index_commit: str
+    index_sha256: str
     features: list[str]
     deleted: _Deleted
     places: _Places

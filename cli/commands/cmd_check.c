@@ -499,7 +499,8 @@ static void check_input(cli *c, const cli_input *input) {
         return;
     }
     if (scan_input(c, input, &scan, &err)) {
-        cli_fail_input(c, input->path, &err);
+        bool may = err.code == SFT_IO_NOT_FILE && input->kind == CLI_FILE; /* a SavedModel */
+        if (!may || !check_foreign(c, input->path)) cli_fail_input(c, input->path, &err);
         return;
     }
     const sft_error *found = sft_scan_error(scan);

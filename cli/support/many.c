@@ -97,19 +97,33 @@ static bool make_safe(many *m, sft_span *name) {
     return true;
 }
 
-/* The path of the result of a model, in the folder of -o; NULL when out of memory. A name found on
- * this system becomes what every other one takes: no device ("nul.ckpt"), no stream ("x:y"). Names
- * that are portable stay. */
+/* A path becomes that of its folder if it is the file that stands for a SavedModel. */
+static bool leave_saved_model(many *m, const char **path) {
+    sft_span folder = sfti_path_trimmed(cli_folder_of(*path));
+    if (strcmp(cli_name_of(*path).data, "variables.index") != 0
+        || !sft_span_equal(sfti_path_name(folder), sft_span_cstr("variables")))
+        return false;
+    *path = sfti_arena_copy(&m->arena, folder.data, folder.len - strlen("variables"));
+    return true;
+}
+
+/* The path of the result of a model, in the folder of -o; NULL when out of memory. A folder that is
+ * no set holds a model in one file. A name found on this system becomes what every other one takes:
+ * no device ("nul.ckpt"), no stream ("x:y"). Names that are portable stay. */
 static const char *output_of(many *m, const char *path, bool is_set) {
     char safe[256];
     const char *why;
     is_set = is_set || is_index(path);
-    sft_span name = name_of(path, is_set);
+    bool in_folder = !is_set && (leave_saved_model(m, &path) || is_folder(m->c, path));
+    if (!path) return NULL;
+    sft_span name = name_of(path, is_set || in_folder);
     if (cli_is_remote(m->c, path) && !make_safe(m, &name)) return NULL;
-    bool may = !is_set && (m->c->imports || cli_is_remote(m->c, path)
+    bool may = !is_set && (in_folder || m->c->imports || cli_is_remote(m->c, path)
                            || cli_other_format(name) < CLI_OTHER_FORMATS);
     if (may && !cli_ends_with(name, ".safetensors") && !cli_ends_with(name, ".sft")) {
-        const char *text = imported_name(m, name);
+        const char *text = in_folder ? sfti_arena_join(&m->arena, name,
+                                                       sft_span_cstr(".safetensors"))
+                                     : imported_name(m, name);
         if (!text) return NULL;
         name = sft_span_cstr(text);
     }
@@ -173,13 +187,24 @@ static sft_code make_folder(many *m, sft_error *err) {
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder") : SFT_OK;
 }
 
+/* Whether a folder's model is in one file, and so is what convert and select make of it. */
+static bool is_one_file(const cli *c, const char *folder) {
+    cli_inputs in;
+    if (c->no_imports || c->set.layout) return false;
+    bool one = !cli_inputs_expand(folder, (cli_depth)CLI_ELSE_OTHERS, NULL, &c->open, &in, NULL)
+            && in.count == 1 && in.items[0]->kind == CLI_FILE && !is_index(in.items[0]->path);
+    cli_inputs_free(&in);
+    return one;
+}
+
 /* A folder without -r stays what the command makes of it. */
 static sft_code list_operands(many *m, char **operands, size_t count, sft_error *err) {
     cli_input *inputs = sfti_arena_array(&m->arena, count, sizeof *inputs);
     m->items = sfti_arena_array(&m->arena, count, sizeof *m->items);
     if (!inputs || !m->items) return sfti_fail_memory(err, count);
     for (size_t i = 0; i < count; i++) {
-        bool is_set = is_index(operands[i]) || is_folder(m->c, operands[i]);
+        bool is_set = is_index(operands[i])
+                   || (is_folder(m->c, operands[i]) && !is_one_file(m->c, operands[i]));
         inputs[i] = (cli_input){ .kind = is_set ? CLI_INDEX : CLI_FILE, .path = operands[i] };
         m->items[i] = &inputs[i];
     }

@@ -329,9 +329,40 @@ def msgpack(path):
                    + msgpack_text("params") + b"\x81" + msgpack_text("dense") + layer)
 
 
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    crc ^= 0xffffffff
+    return ((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff
+
+
+def table_block(pairs):
+    raw = b"".join(b"\0" + varint(len(k)) + varint(len(v)) + k + v for k, v in pairs)
+    raw += struct.pack("<II", 0, 1) + b"\0"
+    return raw + struct.pack("<I", crc32c(raw))
+
+
+def saved_model(path):
+    """A SavedModel of TensorFlow: a kernel, and a slot of its optimizer."""
+    folder = os.path.join(path, "variables")
+    os.makedirs(folder)
+    entry = proto(1, 1) + proto(2, proto(2, proto(1, 2)) + proto(2, proto(1, 1)))
+    first = table_block([(b"", proto(1, 1)), (b"dense/kernel", entry + proto(5, 8)),
+                         (b"optimizer/m", entry + proto(4, 8) + proto(5, 8))])
+    index = table_block([(b"p", varint(0) + varint(len(first) - 5))])
+    end = varint(0) + varint(0) + varint(len(first)) + varint(len(index) - 5)
+    with open(os.path.join(folder, "variables.index"), "wb") as file:
+        file.write(first + index + end.ljust(40, b"\0") + bytes.fromhex("57fb808b247547db"))
+    with open(os.path.join(folder, "variables.data-00000-of-00001"), "wb") as file:
+        file.write(struct.pack("<4f", 1, 2, 3, 4))
+
+
 KINDS = {f.__name__: f for f in (state_dict, calls, training, tied, tied_plain, wide, module,
                                  z_image, expanded, quantised, folder, npz, gguf, gguf_blocks,
-                                 gguf_part, onnx, msgpack)}
+                                 gguf_part, onnx, msgpack, saved_model)}
 
 if __name__ == "__main__":
     KINDS[sys.argv[1]](*sys.argv[2:])

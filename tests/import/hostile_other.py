@@ -339,6 +339,8 @@ def tables():
     yield "keys-twice", of(table([HEADER, (0, b"w", variable()), (0, b"w", variable())]))
     yield "key-shares-more", of(table([HEADER, (9, b"w", variable())]))
     yield "key-shares-2^60", of(table([HEADER, (2**60, b"w", variable())]))
+    for what, key in {"part": b"\0w\0\1\x81\x80\x82", "no-end": b"\0w\0", "alone": b"\0"}.items():
+        yield f"slice-{what}", of(table([HEADER, (0, key, variable())]))
     yield "key-not-utf8", of(table([HEADER, (0, b"\xff", variable())]))
     keys = [HEADER, (0, b"k" * 60000, variable())] + [(60000 + i, b"k", variable()) for i in range(2500)]
     yield "bomb-keys", of(table(keys))

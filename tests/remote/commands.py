@@ -206,6 +206,18 @@ def data_not_read(w):
 # ── Other formats ──
 
 @case
+def query_of_a_checkpoint(w):
+    """The data lies beside the index, whatever the index' URL has behind its path."""
+    w.local = os.path.join(w.folder, "local")
+    subprocess.run([sys.executable, os.path.join(ROOT, "tests", "cli", "foreign.py"),
+                    "saved_model", w.local], check=True)
+    folder = os.path.join(w.local, "variables")
+    for name in os.listdir(folder):
+        w.site.put("A", "/m/" + name, server.Disk(os.path.join(folder, name)))
+    w.run("diff", w.site.url("A", "/m/variables.index") + "?download=true&token=" + QUERY, w.local)
+
+
+@case
 def other_formats(w):
     folder = os.path.join(w.folder, "local")
     os.makedirs(folder)

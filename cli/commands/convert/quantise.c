@@ -310,7 +310,7 @@ static sft_code plan_parts(quantise_run *q, sft_error *err) {
     if (made == 0 && first)
         return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected matrices of layers to quantise, "
                          "found none of %zu: \"%.*s\" stays: %s", stays,
-                         SFTI_CLIP(name, 100), first);
+                         SFTI_CLIP(name, 100), *first ? first : "its name does not end in .weight");
     if (made == 0)
         return sfti_fail(err, SFT_TENSOR_NOT_FOUND,
                          "expected matrices of layers to quantise, found none");

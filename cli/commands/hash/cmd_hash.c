@@ -185,6 +185,16 @@ static bool is_claimed(const hash_run *run, const cli_input *input) {
     return cli_input_is_path(input) && !run->c->set.read && cli_is_remote(run->c, input->path);
 }
 
+/* What is read of an input: of a SavedModel, which is found as a folder, the file that stands for
+ * it. NULL: no memory. */
+static const char *file_of(sfti_arena *arena, const cli_input *input) {
+    os_info info;
+    if (input->kind != CLI_FILE || sfti_os_info_path(input->path, true, &info) != 0
+        || info.kind != OS_DIR)
+        return input->path;
+    return cli_join_path(arena, sft_span_cstr(input->path), "variables/variables.index");
+}
+
 static void hash_inputs(hash_run *run, cli_input_list *inputs) {
     sft_error err = SFT_ERROR_INIT;
     sft_hash_request *asks = sfti_arena_take(&inputs->arena, (inputs->count + 1) * sizeof *asks);
@@ -197,8 +207,13 @@ static void hash_inputs(hash_run *run, cli_input_list *inputs) {
         bool claimed = is_claimed(run, input), files = cli_input_is_path(input) && !claimed;
         size_t n = 0; /* inputs from here on that are files, up to one that is not */
         for (; files && i < inputs->count && cli_input_is_path(inputs->items[i])
-               && !is_claimed(run, inputs->items[i]); i++)
-            asks[n++] = (sft_hash_request){ inputs->items[i]->path, run->algos };
+               && !is_claimed(run, inputs->items[i]); i++) {
+            asks[n] = (sft_hash_request){ file_of(&inputs->arena, inputs->items[i]), run->algos };
+            if (!asks[n++].path) {
+                cli_complain_memory(run->c, inputs->count);
+                return;
+            }
+        }
         if (files && sft_hash_paths(asks, n, &run->hashing.options, each_file, run,
                                     &run->hashing.job, &err))
             cli_complain(run->c, NULL, &err);

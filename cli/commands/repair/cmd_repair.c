@@ -122,6 +122,7 @@ static void repair_model(cli *c, const char *input, void *ctx) {
 
 static void run_repair(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
+    c->no_imports = !c->set.clip;
     bool told = count > 0 || c->set.output || c->set.clip || c->set.in_place || c->set.recursive;
     if (c->set.clean && told) {
         cli_usage_error(&err, "expected --clean DIR alone, found more");

@@ -107,7 +107,8 @@ static sft_code nodes_put(sfti_compact_rows *r, const compact_node *node) {
     to->part = sfti_arena_array(r->arena, r->shards + 1, sizeof *to->part);
     if (!to->part) return sfti_fail_memory(r->c->err, r->shards * sizeof *to->part);
     memset(to->part, 0, (r->shards + 1) * sizeof *to->part);
-    to->part[NODES_FILLER(r)].absent = true;
+    to->part[NODES_FILLER(r)] =
+        (node_part){ .absent = true, .rank = node->rank, .shape = node->shape };
     to->padded = to->parent == SIZE_MAX || (r->nodes[to->parent].padded &&
                                             r->nodes[to->parent].form == SFTI_FORM_STRUCT);
     return SFT_OK;

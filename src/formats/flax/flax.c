@@ -193,6 +193,15 @@ static sft_code flax_text(flax_read *r, const sfti_msgpack *part, sfti_value *va
     return code;
 }
 
+static void flax_float(const sfti_msgpack *part, sfti_value *value) {
+    uint32_t bits = (uint32_t)part->number;
+    float real;
+    memcpy(&value->u.real, &part->number, sizeof value->u.real);
+    if (part->begin - part->at != 1 + sizeof bits) return;
+    memcpy(&real, &bits, sizeof real);
+    value->u.real = (double)real;
+}
+
 static sft_code fill_value(flax_read *r, const sfti_msgpack *part, sfti_value *value) {
     switch (part->kind) {
     case SFTI_MSGPACK_BOOL: value->u.truth = part->number != 0; return SFT_OK;
@@ -200,7 +209,7 @@ static sft_code fill_value(flax_read *r, const sfti_msgpack *part, sfti_value *v
         value->u.integer = (int64_t)part->number;
         if (!part->negative && part->number >> 63) value->kind = SFTI_VALUE_NUMBER;
         return SFT_OK;
-    case SFTI_MSGPACK_FLOAT: value->kind = SFTI_VALUE_NUMBER; return SFT_OK;
+    case SFTI_MSGPACK_FLOAT: flax_float(part, value); return SFT_OK;
     case SFTI_MSGPACK_TEXT: return flax_text(r, part, value);
     case SFTI_MSGPACK_BYTES: value->u.length = part->len; return SFT_OK;
     case SFTI_MSGPACK_EXT:
@@ -213,7 +222,7 @@ static sft_code fill_value(flax_read *r, const sfti_msgpack *part, sfti_value *v
 
 static const uint8_t flax_kinds[] = {
     [SFTI_MSGPACK_NIL] = SFTI_VALUE_NONE,    [SFTI_MSGPACK_BOOL] = SFTI_VALUE_BOOL,
-    [SFTI_MSGPACK_INT] = SFTI_VALUE_INT,     [SFTI_MSGPACK_FLOAT] = SFTI_VALUE_NUMBER,
+    [SFTI_MSGPACK_INT] = SFTI_VALUE_INT,     [SFTI_MSGPACK_FLOAT] = SFTI_VALUE_FLOAT,
     [SFTI_MSGPACK_TEXT] = SFTI_VALUE_TEXT,   [SFTI_MSGPACK_BYTES] = SFTI_VALUE_BYTES,
     [SFTI_MSGPACK_EXT] = SFTI_VALUE_BYTES,   [SFTI_MSGPACK_LIST] = SFTI_VALUE_LIST,
     [SFTI_MSGPACK_MAP] = SFTI_VALUE_MAP,

@@ -151,7 +151,19 @@ static sft_code entry_source(bundle *b, const bundle_entry *entry, uint64_t at,
     return sfti_import_file(b->im, sft_span_cstr(name), out);
 }
 
+/* Whether an entry holds a slice of a variable: a zero, the variable's name up to 00 01, and which
+ * part it is. *key becomes the name. */
+static bool is_slice(sft_span *key) {
+    size_t len = 1;
+    if (key->len == 0 || key->data[0]) return false;
+    while (len < key->len && (key->data[len] || len + 1 == key->len || key->data[len + 1] != 1))
+        len++;
+    *key = (sft_span){ key->data + 1, len - 1 };
+    return true;
+}
+
 static sft_code take_variable(bundle *b, sft_span key, const bundle_entry *entry, uint64_t at) {
+    const bool slice = is_slice(&key);
     const bundle_type *type = NULL;
     for (size_t i = 0; i < sizeof bundle_types / sizeof *bundle_types; i++)
         if (bundle_types[i].number == entry->type) type = &bundle_types[i];
@@ -174,7 +186,8 @@ static sft_code take_variable(bundle *b, sft_span key, const bundle_entry *entry
     sfti_total_add(&b->bytes[branch], entry->size);
     if (b->chosen != SIZE_MAX && b->chosen != branch) return SFT_OK;
 
-    const char *refused = !type             ? "an element type without a counterpart"
+    const char *refused = slice             ? "a slice of a variable"
+                          : !type           ? "an element type without a counterpart"
                           : entry->sliced   ? "a variable in slices"
                           : entry->too_many ? "more than 64 dimensions"
                           : entry->negative || entry->unknown_rank ? "a shape that is not known"

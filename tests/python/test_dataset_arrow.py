@@ -146,6 +146,15 @@ def opened_tensors(rows, monkeypatch):
     return read
 
 
+@pytest.mark.parametrize("values", [["a", None], ["a" * 13, None], ["a" * 13, "b" * 40_000]])
+def test_views_of_text(tmp_path, values):
+    """Values of up to 12 bytes lie in the view itself, others in one more buffer."""
+    table = pa.table({"text": pa.array(values, pa.string_view()), "bytes": pa.array(
+        [value and value.encode() for value in values], pa.binary_view())})
+    dataset.write(table, tmp_path / "d", batch_size=2)
+    assert pa.table(dataset.open(tmp_path / "d")).equals(table)
+
+
 def test_scanner(tmp_path, monkeypatch):
     polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
     table = pa.table({"n": range(20), "caption": [None if i % 3 == 0 else "c%d" % i

@@ -261,8 +261,10 @@ def test_select_a_part_and_prune(tmp_path):
     done = st.select(path, tmp_path / "b.safetensors", prune=True, architecture="z-image")
     assert done.tensors == 4 and done.files[0].path == str(tmp_path / "b.safetensors")
     assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
-    with pytest.raises(TensorNotFoundError, match="expected a part"):
-        st.select(path, tmp_path / "c.safetensors", part="nope", architecture="z-image")
+    with pytest.raises(TensorNotFoundError) as caught:  # what is quoted is not made an argument
+        st.select(path, tmp_path / "c.safetensors", part="--nope", architecture="z-image")
+    assert 'a part "--nope"' in str(caught.value)
+    assert '"safetensors ls --parts" lists them' in str(caught.value)
     with pytest.raises(ValueError, match="expected a path"):
         st.select({"a": np.ones(1)}, tmp_path / "c.safetensors", prune=True)
 

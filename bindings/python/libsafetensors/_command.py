@@ -123,9 +123,10 @@ def run(words: list[str], tick: Tick | None = None) -> tuple[str, str, int]:
 
 
 def _in_python(text: str) -> str:
-    """Options in a message of the command as arguments."""
+    """Options in a message of the command as arguments, except in quotes: commands and values."""
     import re
-    return re.sub(r"(?<![^\s(\"])--([a-z][a-z-]*)=?", lambda one: one[1].replace("-", "_") + "=", text)
+    return re.sub(r'"[^"]*"|(?<![^\s(])--([a-z][a-z-]*)=?',
+                  lambda one: one[1].replace("-", "_") + "=" if one[1] else one[0], text)
 
 
 def raise_error(error: Error, path: str) -> NoReturn:

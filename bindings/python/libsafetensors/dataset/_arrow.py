@@ -236,7 +236,7 @@ class _Columns(Part):
             return found
         found = found.cast(wanted)
         held = found.buffers()
-        if held[2:] == [None]:  # all are short; Arrow 18 crashes when it exports what it made itself
+        if len(held) == 3 and held[2] is None:  # all short: Arrow 18 crashes when it exports that
             found = pa.Array.from_buffers(wanted, stop - start, held[:2])
         return found
 

@@ -374,7 +374,9 @@ static sft_code delete_once(deletion *d) {
     if (!code && d->how.key_count && d->how.version && d->how.version != d->now.version)
         code = delete_changed(d, "names");
     if (!code && d->how.key_count) code = delete_keys(d);
-    if (!code) code = sfti_ds_uuid(d->uuid, d->err); /* the bytes of the masks have it */
+    /* the bytes of the masks have it, of those that are only counted a stand-in */
+    if (!code && writes) code = sfti_ds_uuid(d->uuid, d->err);
+    else if (!code) memcpy(d->uuid, "00000000-0000-0000-0000-000000000000", sizeof d->uuid);
     *d->folder = '\0';
     if (!code && sfti_can(d->storage, move)) sfti_ds_job_folder(d->uuid, d->folder);
     if (!code) code = delete_manifest(d);

@@ -515,10 +515,26 @@ static void check_input(cli *c, const cli_input *input) {
     sft_scan_close(scan);
 }
 
+/* Then of numbered shards without an index, behind the first, that others are missing. */
+static void check_found(cli *c, const cli_input *input) {
+    sft_error err = SFT_ERROR_INIT;
+    check_input(c, input);
+    if (!input->err || cli_is_over(c)) return;
+    cli_status(c, CLI_NO);
+    if (!cli_is_json(c)) {
+        verdict_line(c, input->path, input->err);
+        return;
+    }
+    sft_sink sink = cli_result_begin(c);
+    sft_code code = sft_set_check_json(input->err, (sft_level)c->set.level, (sft_span){ "", 0 },
+                                       input->path, NULL, &sink, &err);
+    cli_result_end(c, input->path, code, &err);
+}
+
 static void run_check(cli *c, char **operands, size_t count) {
-    c->others = CLI_AND_OTHERS;
+    c->others = CLI_AND_OTHERS | CLI_TELL_MISSING;
     c->tells_reading = true;
-    cli_each_input(c, operands, count, check_input);
+    cli_each_input(c, operands, count, check_found);
     if (cli_is_json(c) || cli_is_over(c)) return;
     cli_flush(&c->out);
     /* a note, for silence would say too much */
@@ -538,12 +554,13 @@ const cli_command cli_check_command = {
     "that format's rules, with --deep also against its checksums, and named in a line, unless it "
     "is called .safetensors; other files are identified: Git LFS or Xet pointer, HTML page, HDF5, "
     "gzip, zstd, truncated download.\n"
-    "A model with an index is checked shard by shard, then as a whole. - reads standard input to "
-    "its end. In a folder a file is judged as if it were named: all that is called .ckpt, .pt, "
-    ".pth, .gguf, .onnx or .pdparams, or as models of PyTorch, Flax and TensorFlow are, and of "
-    "other names (.bin, .npz, .msgpack, .pkl, .index, .h5, ...) what is a model by its contents, "
-    "or a pointer or web page in its place. Sound files of another kind are not checked (archives "
-    "and pickles without tensors, HDF5, unknown data in a .bin); a line on standard error counts "
+    "A model with an index is checked shard by shard, then as a whole. Where a folder has numbered "
+    "shards without an index, one that is missing is an error. - reads standard input to its end. "
+    "In a folder a file is judged as if it were named: all that is called .ckpt, .pt, .pth, .gguf, "
+    ".onnx or .pdparams, or as models of PyTorch, Flax and TensorFlow are, and of other names "
+    "(.bin, .npz, .msgpack, .pkl, .index, .h5, ...) what is a model by its contents, or a pointer "
+    "or web page in its place. Sound files of another kind are not checked (archives and pickles "
+    "without tensors, HDF5, unknown data in a .bin); a line on standard error counts "
     "them.\n"
     "Of a URL the header and the length of the file are checked; a note on standard error says "
     "that no data was read. With --deep it is, all of it.\n"

@@ -487,7 +487,9 @@ sft_code cli_inputs_expand(const char *operand, cli_depth depth, const char *exc
     ok = ok && keep_models(&w, out);
     for (size_t i = 0; ok && i < out->count; i++)
         out->items[i]->is_found = out->items[i]->path != operand;
-    if (ok && is_folder && ((int)depth & CLI_JOIN_SHARDS)) ok = cli_join_shards(out);
+    bool join = ((int)depth & CLI_JOIN_SHARDS) != 0;
+    if (ok && is_folder && (join || ((int)depth & CLI_TELL_MISSING)))
+        ok = cli_join_shards(out, join);
     /* What a remote folder gave is opened next. */
     const char **paths = NULL;
     size_t count = 0;

@@ -37,7 +37,7 @@ typedef enum cli_input_kind {
 typedef struct cli_input {
     cli_input_kind kind;
     const char *path;
-    const sft_error *err; /* CLI_BLOCKED only, else NULL */
+    const sft_error *err; /* CLI_BLOCKED; of CLI_TELL_MISSING also CLI_FILE; else NULL */
     bool is_found;        /* in a folder; else its path is what was named */
     /* CLI_FILE: this numbered shard and all others of its model, whose paths these are; or NULL */
     const char *const *shards;
@@ -76,6 +76,8 @@ typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_ALL_LEVELS = 1, CLI_WITH_PARTS =
 /* And: numbered shards without an index, found in a folder, are one input, at the place of the
  * first; CLI_BLOCKED if one of them is missing. */
 #define CLI_JOIN_SHARDS 16
+/* Or: they stay inputs of their own, and the first says which other is missing. */
+#define CLI_TELL_MISSING 32
 
 /* Expand one operand. A folder, which may be remote (open->files), gives the models in
  * it (and, by depth, below it): files *.safetensors and *.sft in any case,

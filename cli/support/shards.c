@@ -97,9 +97,9 @@ sft_code cli_fail_missing(size_t have, const char *const *missing, size_t count,
 
 /* ── One input ── */
 
-/* The input becomes that of all these shards, or what says which is missing. */
+/* The input becomes that of all these shards (join), or says which is missing. */
 static bool join_shards(cli_input *input, const cli_input *const *list, size_t count, uint64_t of,
-                        sfti_arena *arena) {
+                        bool join, sfti_arena *arena) {
     const char **paths = sfti_arena_take(arena, (size_t)of * sizeof *paths);
     size_t missing = 0;
     if (!paths) return false;
@@ -108,17 +108,18 @@ static bool join_shards(cli_input *input, const cli_input *const *list, size_t c
         if (!err || !cli_shards_missing(list, count, paths, &missing, arena)) return false;
         *err = (sft_error)SFT_ERROR_INIT;
         (void)cli_fail_missing(count, paths, missing, err);
-        input->kind = CLI_BLOCKED;
+        if (join) input->kind = CLI_BLOCKED;
         input->err = err;
         return true;
     }
+    if (!join) return true;
     for (size_t i = 0; i < count; i++) paths[i] = list[i]->path;
     input->shards = paths;
     input->shard_count = count;
     return true;
 }
 
-bool cli_join_shards(cli_inputs *inputs) {
+bool cli_join_shards(cli_inputs *inputs, bool join) {
     sfti_arena *arena = &inputs->arena;
     bool *taken = sfti_arena_take(arena, inputs->count + 1);
     const cli_input **list = sfti_arena_take(arena, (inputs->count + 1) * sizeof *list);
@@ -128,11 +129,11 @@ bool cli_join_shards(cli_inputs *inputs) {
     memset(taken, 0, inputs->count + 1);
     for (size_t i = 0; i < inputs->count; i++) {
         cli_input *input = inputs->items[i];
-        if (taken[i]) continue;
-        size_t count = cli_shards_from(inputs, i, taken, list);
+        if (taken[i] && join) continue;
+        size_t count = taken[i] ? 0 : cli_shards_from(inputs, i, taken, list);
         inputs->items[kept++] = input;
         if (count == 0 || !cli_parse_shard(input->path, &name) || name.of == 1) continue;
-        if (!join_shards(input, list, count, name.of, arena)) return false;
+        if (!join_shards(input, list, count, name.of, join, arena)) return false;
     }
     inputs->count = kept;
     return true;

@@ -48,10 +48,11 @@ static bool refuse_elements(pysft_state *state, const char *found, sft_dtype dty
     sft_error err = SFT_ERROR_INIT;
     char text[256];
     const char *wanted = sft_dtype_describe(dtype)->name;
+    const char *packed = sft_dtype_describe(dtype)->bits < 8 ? "packed " : "";
     (void)PyOS_snprintf(text, sizeof text,
                         "expected little-endian elements of %s or plain bytes, found elements of "
-                        "\"%.80s\": convert them, or hand over their bytes",
-                        wanted, found);
+                        "\"%.80s\": convert them, or hand over their %sbytes",
+                        wanted, found, packed);
     if (name.data) (void)pysft_error_tensor(&err, SFT_BAD_ARGUMENT, name, text);
     else (void)sft_error_set(&err, SFT_BAD_ARGUMENT, 0, text);
     (void)pysft_raise(state, &err, NULL);

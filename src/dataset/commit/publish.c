@@ -125,12 +125,11 @@ static void publish_move_back(sft_commit *c) {
     c->state = COMMIT_BEGUN;
 }
 
-/* What the manifest says of the index. One that is put in its place afterwards, where names cannot
- * be moved, is not there to be read. */
+/* What the manifest says of the index that it names. One that is put in its place afterwards, where
+ * names cannot be moved, is not there to be read. */
 static sft_code publish_named(sft_commit *c, const char *index, sft_error *err) {
     char from[SFTI_STORED_NAME];
     sft_code code = SFT_OK;
-    if (!c->next.index.data) return SFT_OK;
     if (index && !sfti_can(c->storage, move)) return SFT_OK;
     if (index) {
         sfti_ds_stored_name(c->job_folder, index, from);
@@ -162,7 +161,7 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
         sfti_ds_merge_close(c->merge);
         c->merge = NULL;
     }
-    code = publish_named(c, index, err);
+    if (c->next.index.data) code = publish_named(c, index, err);
     bool moves = sfti_can(c->storage, move);
     for (size_t i = 0; !code && i < c->shard_count; i++) { /* step 1 */
         const commit_shard *s = &c->shards[i];

@@ -25,7 +25,8 @@ bool cli_shards_missing(const cli_input *const *list, size_t count, const char *
                         size_t *missing, sfti_arena *arena);
 /* Fails for a model of which so many shards are there and these are not. */
 sft_code cli_fail_missing(size_t have, const char *const *missing, size_t count, sft_error *err);
-/* Join numbered shards (CLI_JOIN_SHARDS), or only tell what is missing; false when memory ran out. */
+/* Join numbered shards (CLI_JOIN_SHARDS), or only tell what is missing; false when memory ran
+ * out. */
 bool cli_join_shards(cli_inputs *inputs, bool join);
 
 #endif

@@ -280,7 +280,8 @@ static const char *judge_call(const fault_scene *scene, const fault *f) {
     if (scene->refused && is_family(cls)) return NULL;
     bool mutex = scene->imports && (strcmp(f->call, "sfti_os_mutex_init") == 0 ||
                                     strcmp(f->call, "sfti_os_cond_init") == 0);
-    bool later = scene->imports && f->span == EVERYTHING && strstr(seen.err.message, "create a mutex");
+    bool later = scene->imports && f->span == EVERYTHING
+              && strstr(seen.err.message, "create a mutex");
     if (!f->memory && !mutex && !later) return judge_system_code(f);
     return seen.status == SFT_OUT_OF_MEMORY ? NULL : "expected out_of_memory";
 }

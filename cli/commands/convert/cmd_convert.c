@@ -137,8 +137,7 @@ static sft_code set_mtimes(convert_run *run, const int64_t **out, sft_error *err
         for (size_t i = 0; i < sft_set_tensor_count(set); i++)
             kept = kept || (sft_set_tensor_shard(set, i) == s &&
                             sft_conversion_action(run->conversion, i, NULL) != SFT_CONVERT_DROP);
-        if (kept)
-            code = cli_output_mtime(run->c, sft_set_shard_path(set, s), &times[count++], err);
+        if (kept) code = cli_output_mtime(run->c, sft_set_shard_path(set, s), &times[count++], err);
     }
     const char *last = sft_set_index_path(set);
     if (!last) last = sft_set_shard_path(set, shards - 1);
@@ -524,9 +523,8 @@ const cli_command cli_convert_command = {
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names, in "
     "which '_' takes the place of what cannot stand in names on every system (nul, x:y). Numbered "
     "shards in a folder without their index are one model, refused if one is missing; with "
-    "--in-place, each is a file of its own. "
-    "A model in which no tensor is cast is not written unless --copy is given "
-    "or IN is a URL.",
+    "--in-place, each is a file of its own. A model in which no tensor is cast is not written "
+    "unless --copy is given or IN is a URL.",
     CLI_EXAMPLES(
         { "safetensors convert model.ckpt -o model.safetensors",
           "from PyTorch, GGUF, ONNX, NumPy, Flax, Paddle or TensorFlow; nothing of it is run" },

@@ -79,7 +79,7 @@ static const char *const rule_sentences[] = {
            "strings",
     [41] = "A shard's name leads nowhere outside the folder of the index: no absolute path, no "
            "component `..`, no backslash, no NUL",
-    [42] = "Each shard that the index names exists",
+    [42] = "Each shard that the index or the shards' numbers name exists",
     [43] = "Each tensor that the index names is in some shard",
     [44] = "Each tensor that the index names is in the shard that the index gives for it",
     [45] = "No tensor is in two shards",
@@ -515,7 +515,7 @@ static void check_input(cli *c, const cli_input *input) {
     sft_scan_close(scan);
 }
 
-/* Then of numbered shards without an index, behind the first, that others are missing. */
+/* Tells, after the first of numbered shards without an index, that others are missing. */
 static void check_found(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
     check_input(c, input);

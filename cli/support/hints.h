@@ -25,8 +25,8 @@
     X(FROM_QUANTISED, "--from-quantised quantises the values that its codes stand for") \
     X(SPARE, "--spare GLOB leaves a matrix as it is") \
     X(QUANTIZE_LOSSY, "merge it into a model first; --lossy quantises it all the same") \
-    X(NOT_CAST, "what --match and --exclude leave out becomes F16: let it be cast, too, to BF16 " \
-      "or F32") \
+    X(NOT_CAST, "what --match and --exclude leave out becomes F16: cast it, too, with " \
+      "--dtype BF16 or F32") \
     X(EXPORT_DTYPE, "--dtype F32 writes its values") \
     X(DEQUANTIZE, "\"safetensors convert\" computes its values first: --dequantize those of "\
       "codes, --dtype F32 those of F64") \

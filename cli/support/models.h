@@ -84,8 +84,8 @@ typedef void (*cli_model_fn)(void *ctx, cli_model *model);
 void cli_each_model(cli *c, char **operands, size_t operand_count, size_t *count,
                     cli_digests *digests, cli_model_fn each, void *ctx);
 
-/* Leaves out operands that are given twice, or lie in a folder that is one, too, and is looked
- * through with all folders in it. */
+/* Leaves out operands that are given twice, or that lie in another one, a folder that is searched
+ * with all folders in it. */
 sft_code cli_distinct_operands(cli *c, char **operands, size_t *count, sfti_arena *arena,
                                sft_error *err);
 

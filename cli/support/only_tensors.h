@@ -5,8 +5,8 @@
 #include "safetensors_import.h"
 #include "support/cli.h"
 
-/* What the file has that the import lacks: *tensors, so that only a part of it is compared, or
- * else *more, which is compared with nothing. */
+/* What the file has that the import lacks: *tensors: other tensors, so that only a part of
+ * it is compared; *more: anything else, which nothing compares. */
 void cli_find_left(const sft_import *import, bool *tensors, bool *more);
 /* Whether a digest of the tensors covers the model: they have no other names, and the file of
  * another format (import not NULL) holds nothing else. */

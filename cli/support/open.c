@@ -128,7 +128,7 @@ static sft_code import_options(cli *c, sft_import_options *out, sft_error *err) 
 
 /* ── Opening ── */
 
-/* Blocks that convert is not to cast are what it makes of them without being told. */
+/* Blocks that convert is not to cast become F16, its default. */
 static sft_code choose_blocks(const cli *c, sft_import *import, sft_error *err) {
     sft_code code = SFT_OK;
     if (!c->imports || c->set.quantize) return SFT_OK;

@@ -46,8 +46,8 @@ typedef struct cli_parts {
     void *ctx;
     const sft_sink *sink; /* while one file is written: where to */
     const char *path;   /* of the model that failed, or NULL */
-    /* Path of a remote file, or of one if any is in another format, of which a read failed, or
-     * NULL. */
+    /* Path of the file of which a read failed, or NULL; watched are remote files, and all if any
+     * is in another format. */
     _Atomic(const char *) unread;
 } cli_parts;
 
@@ -90,7 +90,7 @@ bool cli_renumber(sfti_arena *arena, uint32_t *shard_of, size_t count, size_t sh
                   uint32_t *used);
 /* Tell on stderr of metadata that were not taken. An error if they say how tensors are read. */
 sft_code cli_parts_tell(cli *c, const cli_parts *parts, sft_error *err);
-/* The first half alone. */
+/* Only tells of metadata that were not taken, as cli_parts_tell does. */
 void cli_parts_note(cli *c, const cli_parts *parts);
 
 #endif

@@ -19,7 +19,7 @@ bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *bas
  * that follow. Names that only begin alike may lie between. The first part of a GGUF model stands
  * for all, which reading it finds (cli_is_later_part). */
 size_t cli_shards_from(const cli_inputs *inputs, size_t i, bool *taken, const cli_input **list);
-/* Names of numbered shards that are not among these, which are some; false when
+/* Names of the numbered shards that are missing from the list, which has at least one; false when
  * memory ran out. */
 bool cli_shards_missing(const cli_input *const *list, size_t count, const char **names,
                         size_t *missing, sfti_arena *arena);

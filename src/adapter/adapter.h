@@ -100,7 +100,8 @@ bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, dou
 
 /* ── Conversion (convert_names.c) ── */
 
-/* Fails: neither the adapter (or NULL) nor a model tells which layouts. more: of the caller. */
+/* Fails: neither the adapter (or NULL) nor a model tells which layouts. more: the end of the
+ * message. */
 sft_code sfti_lora_no_model(const sft_set *adapter, const char *more, sft_error *err);
 
 /* ── Files (open.c) ── */
@@ -125,9 +126,10 @@ typedef struct sfti_matrix {
 /* Rows and columns of a tensor, flat; those of embeddings' factors, which are stored the other way,
  * exchanged. False: it has no elements. */
 bool sfti_lora_shape(const sft_tensor *tensor, uint64_t *rows, uint64_t *cols);
-/* count elements of a tensor, from `first` on, as F32; values that the tensor's are rounded from
- * are read instead. file: of the set, with the tensor. raw: room for them, each of that width. */
+/* Bytes of an element as it is read: those of F32, or of the tensor's dtype. */
 uint64_t sfti_lora_width(const sft_tensor *tensor);
+/* count elements of a tensor, from `first` on, as F32; values that the tensor's are rounded from
+ * are read instead. file: of the set, with the tensor. raw: count * sfti_lora_width bytes. */
 sft_code sfti_lora_elements(const sft_set *set, const sft_file *file, const sft_tensor *tensor,
                             uint64_t first, uint64_t count, uint8_t *raw, float *into,
                             sft_error *err);

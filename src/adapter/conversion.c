@@ -252,7 +252,7 @@ static sft_code convert_adapter(sft_adapter_conversion *run,
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected modules of %s, found none among "
                          "%zu%s", id, run->lora.count,
                          sfti_convert_is_of_encoders(run->lora.set)
-                             ? ", whose names do not tell the text encoder" : "");
+                             ? ": their names do not tell the text encoder" : "");
     if (!code && run->to == SFT_ADAPTER_PEFT && more_than_one(run))
         code = sfti_fail(err, SFT_CAST_DTYPE, "expected modules of one component for PEFT, found "
                          "several, which diffusers' format has a place for");

@@ -95,7 +95,7 @@ static sft_span without_processor(sfti_convert_run *run, sft_span path) {
     return path;
 }
 
-/* Names of PEFT do not tell the component: a layer of the only text encoder that has it. */
+/* Names of PEFT do not tell the component: finds the layer in the only text encoder with it. */
 static bool find_encoder(const sfti_convert_run *run, sft_span path, sfti_convert_layer *layer) {
     sfti_convert_layer found = *layer;
     unsigned count = 0;

@@ -31,8 +31,8 @@ typedef struct dup_path {
 /* In the order of the output. */
 typedef enum dup_by { DUP_FILE, DUP_WEIGHTS, DUP_CONTENT, DUP_TENSORS, DUP_KINDS } dup_by;
 
-/* key[k] 64 hex digits: what models that are alike by k must share. First of what can be had
- * for nothing, then the digests themselves; empty: alike to none. */
+/* key[k], 64 hex digits: equal for models that are alike by k; at first of sizes, names and
+ * samples, later the digest itself; empty: alike to none. */
 typedef struct dup_model {
     dup_path at;
     uint64_t bytes;

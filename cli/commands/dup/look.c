@@ -1,4 +1,5 @@
-/* dup: what is known of a model before its data are read, with which hashing begins. */
+/* dup: keys of a model from its size, its tensors' names and a few samples; only models with equal
+ * keys are hashed. */
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/foreign.h"
@@ -96,8 +97,8 @@ static void put_size(sft_hasher *hasher, const void *what, sft_error *err) {
 }
 
 /* Bytes of the files that were opened beside a model's own: shards, parts, external data. */
-static uint64_t bytes_beside(sfti_arena *arena, const char *path, const sft_import *import,
-                             size_t count) {
+static uint64_t bytes_of_others(sfti_arena *arena, const char *path, const sft_import *import,
+                                size_t count) {
     sft_span *names = sfti_arena_array(arena, count, sizeof *names);
     uint64_t sum = 0;
     os_info info;
@@ -153,10 +154,10 @@ bool dup_look_at(cli *c, sfti_arena *arena, dup_model *model, const cli_input *i
         const sfti_foreign *foreign = code ? NULL : (const void *)import;
         err = (sft_error)SFT_ERROR_INIT;
         model->bytes = info.size;
-        size_t beside = foreign ? foreign->files(import, NULL) : 0;
-        if (beside == 0) /* else the others may differ */
+        size_t others = foreign ? foreign->files(import, NULL) : 0;
+        if (others == 0) /* else the others may differ */
             make_key(c, model->key[DUP_FILE], put_size, &info.size, &err);
-        else model->bytes += bytes_beside(arena, input->path, import, beside);
+        else model->bytes += bytes_of_others(arena, input->path, import, others);
     }
     cli_find_left(import, &is_partial, &model->holds_more);
     if (!code && !err.code && !is_partial) /* compares the import's result */

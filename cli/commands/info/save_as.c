@@ -243,8 +243,8 @@ static sft_code save_text(cli_saving *saving, const cli_sidecar_format *format,
     if (!code && (is_known || cli_is_json(c)))
         say_saved(saving, is_known ? &what : &nothing);
     else if (!code)
-        cli_path(&c->out, saving->model->path, ": nothing to write: no fact that this "
-                 "format has a field for has a trust of %d or more\n", (int)saving->least);
+        cli_path(&c->out, saving->model->path, ": nothing to write: no fact with a "
+                 "trust of %d or more has a field in this format\n", (int)saving->least);
     return code;
 }
 

@@ -295,7 +295,10 @@ static void tell(mv_run *run, const mv_unit *unit) {
         cli_printf(&c->out, ", with %zu file%s", moves->count - 1, moves->count == 2 ? "" : "s");
     size_t copied = 0;
     for (size_t i = 1; i < moves->count; i++) copied += is_copied(run, &moves->items[i]);
-    if (copied)
+    if (copied && c->set.dry_run)
+        cli_printf(&c->out, " (%zu would be copied: the original%s would stay)", copied,
+                   copied == 1 ? "" : "s");
+    else if (copied)
         cli_printf(&c->out, " (%zu copied: the original%s)", copied,
                    copied == 1 ? " stays" : "s stay");
     cli_text(&c->out, "\n");
@@ -305,7 +308,8 @@ static void tell(mv_run *run, const mv_unit *unit) {
         cli_path_text(&c->out, cli_name_of(moves->items[i].from));
         cli_text(&c->out, " -> ");
         cli_path_text(&c->out, cli_name_of(moves->items[i].to));
-        if (is_copied(run, &moves->items[i])) cli_text(&c->out, " (copied)");
+        if (is_copied(run, &moves->items[i]))
+            cli_text(&c->out, c->set.dry_run ? " (would be copied)" : " (copied)");
         cli_text(&c->out, moves->items[i].edit_count ? " (paths in it follow)\n" : "\n");
     }
 }
@@ -519,11 +523,11 @@ const cli_command cli_mv_command = {
     "A model moves with what info reads as its own: all shards and the index, sidecars and "
     "pictures that begin with its name (NAME.civitai.info, NAME.preview.png, NAME.sha256). What "
     "is shared stays, such as the README of a folder with other models; sidecars and shards that "
-    "another model has as well, and data of ONNX that are not called like the model, are copied. "
-    "Sidecars of LoRA Manager say where the model lies; these paths follow. A folder that is "
-    "named, and a pipeline, moves as a whole. A symbolic link stays. A model in several files "
-    "(shards, data of ONNX) is not renamed: NAME becomes a folder, without the extension, in which "
-    "the files keep their names.\n"
+    "another model has as well, and external data of ONNX that are not called like the model, "
+    "are copied. Sidecars of LoRA Manager say where the model lies; these paths follow. A folder "
+    "that is named, and a pipeline, moves as a whole. A symbolic link stays. A model in several "
+    "files (shards, GGUF in parts, external data of ONNX) is not renamed: NAME becomes a folder, "
+    "without the extension, in which the files keep their names.\n"
     "With --to, each model that is named or found goes to a path made of its facts, below the "
     "folder that was searched; one that is named, below the folder that it lies in: {base_model}, "
     "{kind}, {name} and all other fields of info -f; {name|stem} is the first that is known, stem "

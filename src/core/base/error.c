@@ -110,7 +110,7 @@ static const sft_code_info code_table[] = {
       INV, "R40", ALL, NO_HINT },
     { SFT_INDEX_PATH, "index_path", "the index names a shard outside its own folder",
       INV, "R41", ALL, SFT_HINT_DO_NOT_TRUST },
-    { SFT_INDEX_SHARD_MISSING, "index_shard_missing", "a shard named by the index does not exist",
+    { SFT_INDEX_SHARD_MISSING, "index_shard_missing", "a shard of the model does not exist",
       INV, "R42", ALL, SFT_HINT_DOWNLOAD_SHARD },
     { SFT_INDEX_TENSOR_MISSING, "index_tensor_missing",
       "a tensor named by the index is in no shard",

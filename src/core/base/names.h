@@ -38,9 +38,10 @@ void sfti_names_replace(sfti_names *names, sft_span name, uint32_t entry);
 /* SFTI_NO_NAME when there is none. */
 uint32_t sfti_names_find(const sfti_names *names, sft_span name);
 
-/* A pair is the record of an alias if its key is the name of no tensor, its value that of one, and
- * there is a dot in both, without which other texts may be names. Importers and the official
- * package's save_model write it for a name of a tensor that has another one, too. */
+/* Whether both key and value have a dot; without, other metadata could be taken for names. A pair
+ * records an alias if, besides, its key is the name of no tensor and its value that of one.
+ * Importers and the official package's save_model write it for a name of a tensor that has another
+ * one, too. */
 bool sfti_may_be_alias(sft_pair pair);
 
 #endif

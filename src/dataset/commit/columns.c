@@ -34,7 +34,7 @@ sft_code sfti_commit_columns(sft_commit *c, sft_error *err) {
         columns[all] = first->columns[k];
         columns[all++].optional = true;
     }
-    /* A receipt says of its own columns what they are already. */
+    /* Where the columns are the first receipt's own, it is not joined with itself. */
     const size_t own = first && from == first->columns;
     for (size_t i = own; i < c->receipt_count; i++)
         for (size_t k = 0; k < all; k++) {

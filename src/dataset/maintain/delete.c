@@ -374,7 +374,7 @@ static sft_code delete_once(deletion *d) {
     if (!code && d->how.key_count && d->how.version && d->how.version != d->now.version)
         code = delete_changed(d, "names");
     if (!code && d->how.key_count) code = delete_keys(d);
-    /* the bytes of the masks have it, of those that are only counted a stand-in */
+    /* masks contain the UUID; where their bytes are only counted, one of the same length does */
     if (!code && writes) code = sfti_ds_uuid(d->uuid, d->err);
     else if (!code) memcpy(d->uuid, "00000000-0000-0000-0000-000000000000", sizeof d->uuid);
     *d->folder = '\0';

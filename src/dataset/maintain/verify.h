@@ -61,7 +61,7 @@ bool sfti_verify_names(verification *v, const char *name);
 
 /* ── verify_index.c ── */
 
-/* Whether it is a file of the manifest's commit, which can be read. */
+/* Compares the index with the manifest and the shards; true: it is one file, and can be read. */
 bool sfti_verify_index(verification *v);
 
 #endif

@@ -230,7 +230,7 @@ static sft_code sparse_values(sfti_rebuild *r, sfti_value *value, sfti_value **i
     if (*done)
         return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0,
                                    "expected a coalesced sparse tensor, found indices that do not "
-                                   "ascend; --sparse parts takes them as they are");
+                                   "ascend; its parts can be taken as they are");
     if (code) return code;
     const sfti_sparse from = { what->source, what->begin, rows, rows ? size / rows : 0, places };
     const sft_source *source;
@@ -276,5 +276,5 @@ sft_code sfti_rebuild_sparse(sfti_rebuild *r, sfti_value *value, const sfti_valu
     if (code || done) return code;
     return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0,
                                "expected a sparse tensor in coordinates, found another layout; "
-                               "--sparse parts takes it as it is");
+                               "its parts can be taken as they are");
 }

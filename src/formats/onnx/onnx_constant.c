@@ -11,8 +11,8 @@
 
 #define CONSTANT_NAME_MOST 65536
 
-/* The attributes of Constant, whose output has no more dimensions than these; the names of tensors,
- * sparse ones too, are `value` and `sparse_value`. */
+/* Attributes of Constant that hold numbers or text, and the rank of its output; its tensors are in
+ * `value` and `sparse_value`. */
 static const struct onnx_value {
     const char *attribute;
     uint8_t field, rank, type;
@@ -62,7 +62,7 @@ sft_code sfti_onnx_is_value(sfti_import *im, const sfti_wire *wire, const sfti_w
     return code;
 }
 
-/* A number that is there twice or of another wire type some read, and others pass over. */
+/* Refuses a number that is there twice or has another wire type: some readers take it, some not. */
 static sft_code check_value(sfti_import *im, const sfti_wire *wire, const sfti_wire_field *field,
                             const struct onnx_value *value, sft_span name) {
     sfti_wire inside = sfti_wire_inside(wire, field->begin, field->end);

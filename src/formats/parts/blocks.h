@@ -1,4 +1,5 @@
-/* Blocks of another format, whose values are computed while they are read: what to. */
+/* Blocks of another format, whose values are computed while they are read, and the dtype
+ * that they become. */
 #ifndef SFTI_IMPORT_BLOCKS_H
 #define SFTI_IMPORT_BLOCKS_H
 

@@ -42,7 +42,7 @@ typedef struct sfti_saved {
     const sfti_value *unsaved; /* of buffers: the set of the names of those that are left out */
 } sfti_saved;
 
-/* What that is of a child of `from`, or of a root (child NULL). */
+/* The same of value, which is a child of `from` or, child NULL, a root. */
 sfti_saved sfti_saved_of(const sfti_import *im, const sfti_value *value, const sfti_value *from,
                          const sfti_child *child);
 /* Whether a child is left out. */

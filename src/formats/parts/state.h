@@ -43,8 +43,8 @@ typedef struct sfti_item {
     bool opaque;             /* the format does not tell the dtype, only its width: dtype is an
                                 unsigned one, and options.as must tell */
     const sfti_codec *codec; /* NULL: elements */
-    /* Up to NULL, what a source of the reader's own computes it from: the first is read when it is
-     * read, the others were when it was opened. NULL: its bytes are stored. */
+    /* Items that a source of the reader's own computes it from, up to NULL: the first is read when
+     * it is read, the others were when it was opened. NULL: its bytes are stored. */
     const struct sfti_item *const *from;
     uint32_t storage;        /* items of one number (not 0) may overlap: aliases and views */
     uint32_t shard;
@@ -234,8 +234,8 @@ void *sfti_list_more(sfti_import *im, void *list, size_t each);
 /* After the reader: names, aliases, limits; items become parts. */
 sft_code sfti_import_settle(sfti_import *im);
 
-/* The parts whose items begin in a record with a checksum get sources that compare it: no byte of
- * a record is read as a whole, out of order or through a view, without. Thread-safe. */
+/* Parts whose items begin in a record with a checksum get sources that compare it, whether they are
+ * read as a whole, out of order or through a view. Such sources are thread-safe. */
 sft_code sfti_checks_begin(sfti_import *im);
 void sfti_checks_end(sfti_import *im);
 /* The record of part i, unless it has none or that was compared and is right. */

@@ -86,8 +86,8 @@ void sfti_copied_previews_last(sft_info *info) {
 void sfti_header_copied(sft_info *info) {
     if (by_merger(info)) lower_merge(info);
     else if (sfti_by_onetrainer(info)) lower_facts(info, of_template, false);
-    /* sd-scripts and musubi-tuner write a size that goes with the architecture if they were told
-     * data sets; musubi-tuner always. Where the data sets have that size, it is no mere default. */
+    /* sd-scripts writes a size that goes with the architecture if it was told data sets,
+     * musubi-tuner always. Where the data sets have that size, it is no mere default. */
     bool musubi = sfti_is(info->training[TRAIN_TOOL].text, "musubi-tuner");
     const int most = musubi ? COPIED_TRUST : DEFAULT_TRUST;
     for (sfti_fact *fact = info->facts[SFT_FACT_RESOLUTION]; fact; fact = fact->next) {

@@ -5,8 +5,8 @@
 #include "safetensors_convert.h"
 
 /* sft_conversion_new. computed: of each tensor of the set, whether its elements are such values,
- * which options.dequantize casts as it does those that it computes itself; it outlives the
- * conversion. NULL: of none. */
+ * which options.dequantize casts as it does those that it computes itself; the array
+ * outlives the conversion. NULL: of none. */
 sft_code sfti_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_options *options,
                              const bool *computed, sft_conversion **out, sft_error *err);
 

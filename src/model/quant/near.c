@@ -183,7 +183,7 @@ static sft_span module_at(const void *ctx, uint32_t entry) {
 }
 
 /* Whether what stands in the same module may belong to the tensor: to a weight, or to the integers
- * of PyTorch's quantised tensors, whose module is the tensor and which so have any rank. */
+ * of PyTorch's quantised tensors, whose module is the tensor and which can thus have any rank. */
 static bool are_module_codes(const sft_tensor *tensor) {
     sft_span leaf = leaf_of(tensor->name);
     if (sft_span_equal(leaf, sft_span_cstr("int_repr"))) return sfti_quant_has(tensor);
@@ -192,8 +192,8 @@ static bool are_module_codes(const sft_tensor *tensor) {
     return weight && tensor->rank >= 2 && leaf.len < tensor->name.len && may_be_codes(tensor);
 }
 
-/* Tensors that no row explains, whose names say that they change codes: to those whose names they
- * continue, or that are the weights of the same module. They belong to these as scales do. */
+/* Assigns tensors that no row explains, and whose names say that they change codes, to those whose
+ * names they continue, or to the weights of the same module, as scales are. */
 static sft_code find_odd(sfti_quant_search *search, uint8_t *explained, sft_error *err) {
     const sft_set *set = search->set;
     sft_span words = search->declared->layouts.rows[0].odd;

@@ -198,7 +198,7 @@ static sft_code diff_gather(sft_diff *diff, int side, sfti_arena *arena, diff_pa
     out->order = sfti_arena_sorted(arena, out->count, compare_diff_keys, out->side);
     if (!out->order) return sfti_fail_memory(err, 2 * count * sizeof *out->order);
     if (!diff->options.no_metadata) return SFT_OK;
-    out->count = 0; /* names are no metadata, even if only these tell them */
+    out->count = 0; /* other names are compared, although only metadata record them */
     for (size_t i = 0; i < count; i++)
         if (diff_is_name(diff, out->side->set, diff_pair_of(out->side, out->order[i])))
             out->order[out->count++] = out->order[i];

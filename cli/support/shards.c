@@ -2,6 +2,7 @@
 #include "support/shards.h"
 
 #include "base/error.h"
+#include "os/path.h"
 #include "support/files.h"
 #include "support/words.h"
 #include "safetensors_index.h"
@@ -97,6 +98,18 @@ sft_code cli_fail_missing(size_t have, const char *const *missing, size_t count,
 
 /* ── One input ── */
 
+/* Why an index in the folder of path could not be read, which may name what is in it; or NULL. */
+static const sft_error *unread_index(const cli_inputs *inputs, const char *path) {
+    size_t folder = sfti_folder_len(path);
+    for (size_t i = 0; i < inputs->count; i++) {
+        const cli_input *input = inputs->items[i];
+        if (input->kind == CLI_BLOCKED && sft_path_is_index(input->path)
+            && sfti_folder_len(input->path) == folder && memcmp(input->path, path, folder) == 0)
+            return input->err;
+    }
+    return NULL;
+}
+
 /* The input becomes that of all these shards (join), or says which is missing. */
 static bool join_shards(cli_input *input, const cli_input *const *list, size_t count, uint64_t of,
                         bool join, sfti_arena *arena) {
@@ -133,7 +146,12 @@ bool cli_join_shards(cli_inputs *inputs, bool join) {
         size_t count = taken[i] ? 0 : cli_shards_from(inputs, i, taken, list);
         inputs->items[kept++] = input;
         if (count == 0 || !cli_parse_shard(input->path, &name) || name.of == 1) continue;
-        if (!join_shards(input, list, count, name.of, join, arena)) return false;
+        const sft_error *unread = count < name.of ? unread_index(inputs, input->path) : NULL;
+        if (unread && join) {
+            input->kind = CLI_BLOCKED;
+            input->err = unread;
+        }
+        if (!unread && !join_shards(input, list, count, name.of, join, arena)) return false;
     }
     inputs->count = kept;
     return true;

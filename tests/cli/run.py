@@ -32,8 +32,8 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "windows"))
 from skips import Skips  # noqa: E402
 
 LIMIT = int(os.environ.get("SFT_LIMIT", "900")) / 2  # seconds: a share of the suite's
-# What the Linux loader says of wine itself, now and then, when wine ends.
-LOADER = b"Inconsistency detected by ld.so: dl-fini.c"
+# What the Linux loader, and wine, say of wine itself, now and then, when wine ends.
+LOADER = (b"Inconsistency detected by ld.so: dl-fini.c", b"wine client error:")
 # A program that counts what it runs writes that as it ends, into files that these limit, or needs
 # more stack than they allow.
 UNCOUNTED = ("general/limits", "general/small-stack", "general/write-stopped")

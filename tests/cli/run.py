@@ -33,7 +33,7 @@ from skips import Skips  # noqa: E402
 
 LIMIT = int(os.environ.get("SFT_LIMIT", "900")) / 2  # seconds: a share of the suite's
 # What the Linux loader, and wine, say of wine itself, now and then, when wine ends.
-LOADER = (b"Inconsistency detected by ld.so: dl-fini.c", b"wine client error:")
+OF_WINE = (b"Inconsistency detected by ld.so: dl-fini.c", b"wine client error:")
 # A program that counts what it runs writes that as it ends, into files that these limit, or needs
 # more stack than they allow.
 UNCOUNTED = ("general/limits", "general/small-stack", "general/write-stopped")
@@ -175,7 +175,7 @@ def of_the_command(stderr):
     """Without what is of wine."""
     if not os.environ.get("SFT_EMULATE"):
         return stderr
-    return b"".join(line for line in stderr.splitlines(True) if not line.startswith(LOADER))
+    return b"".join(line for line in stderr.splitlines(True) if not line.startswith(OF_WINE))
 
 
 def run_shell(script, env):

@@ -99,13 +99,13 @@ sft_code cli_fail_missing(size_t have, const char *const *missing, size_t count,
 /* ── One input ── */
 
 /* Why an index in the folder of path could not be read, which may name what is in it; or NULL. */
-static const sft_error *unread_index(const cli_inputs *inputs, const char *path) {
+static const sft_error *unread_index(const cli_input *const *unread, size_t count,
+                                     const char *path) {
     size_t folder = sfti_folder_len(path);
-    for (size_t i = 0; i < inputs->count; i++) {
-        const cli_input *input = inputs->items[i];
-        if (input->kind == CLI_BLOCKED && sft_path_is_index(input->path)
-            && sfti_folder_len(input->path) == folder && memcmp(input->path, path, folder) == 0)
-            return input->err;
+    for (size_t i = 0; i < count; i++) {
+        const char *index = unread[i]->path;
+        if (sfti_folder_len(index) == folder && memcmp(index, path, folder) == 0)
+            return unread[i]->err;
     }
     return NULL;
 }
@@ -136,17 +136,24 @@ bool cli_join_shards(cli_inputs *inputs, bool join) {
     sfti_arena *arena = &inputs->arena;
     bool *taken = sfti_arena_take(arena, inputs->count + 1);
     const cli_input **list = sfti_arena_take(arena, (inputs->count + 1) * sizeof *list);
-    size_t kept = 0;
+    const cli_input **indices = sfti_arena_take(arena, (inputs->count + 1) * sizeof *indices);
+    size_t kept = 0, unread_count = 0;
     cli_shard_name name;
-    if (!taken || !list) return false;
+    if (!taken || !list || !indices) return false;
     memset(taken, 0, inputs->count + 1);
+    for (size_t i = 0; i < inputs->count; i++) {
+        const cli_input *input = inputs->items[i];
+        if (input->kind == CLI_BLOCKED && sft_path_is_index(input->path))
+            indices[unread_count++] = input;
+    }
     for (size_t i = 0; i < inputs->count; i++) {
         cli_input *input = inputs->items[i];
         if (taken[i] && join) continue;
         size_t count = taken[i] ? 0 : cli_shards_from(inputs, i, taken, list);
         inputs->items[kept++] = input;
         if (count == 0 || !cli_parse_shard(input->path, &name) || name.of == 1) continue;
-        const sft_error *unread = count < name.of ? unread_index(inputs, input->path) : NULL;
+        const sft_error *unread =
+            count < name.of ? unread_index(indices, unread_count, input->path) : NULL;
         if (unread && join) {
             input->kind = CLI_BLOCKED;
             input->err = unread;

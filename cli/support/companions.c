@@ -3,6 +3,7 @@
 #include "support/companions.h"
 
 #include "base/foreign.h"
+#include "base/order.h"
 #include "os/os.h"
 #include "os/path.h"
 #include "support/files.h"
@@ -184,8 +185,9 @@ static bool mark_named(index_walk *walk, sft_span index, sft_span name) {
     size_t folder = sfti_folder_len(unit->path);
     for (size_t i = 1; !walk->named && i < unit->count && unit->items[i].is_model; i++)
         if (cli_is(name, unit->items[i].path + folder)) unit->items[i].is_shared = true;
-    if (!walk->named || unit->index.len > 0 || !cli_is(name, unit->items[0].path + folder))
-        return true;
+    if (!walk->named || !cli_is(name, unit->items[0].path + folder)
+        || (unit->index.len > 0 && sfti_bytes_compare(unit->index, index) <= 0))
+        return true; /* of several the first by name */
     char *copy = sfti_arena_copy(walk->named, index.data, index.len);
     if (copy) unit->index = (sft_span){ copy, index.len };
     return copy != NULL;

@@ -40,9 +40,11 @@ static int list_file(void *ctx, const char *name, os_kind kind) {
     have->lost |= !file || !path;
     if (!file || !path) return 0;
     memset(file, 0, sizeof *file);
+    have_file **at = &have->files; /* by name: of several files of a version the first is told */
+    while (*at && strcmp((*at)->path, path) < 0) at = &(*at)->next;
     file->path = path;
-    file->next = have->files;
-    have->files = file;
+    file->next = *at;
+    *at = file;
     have->count++;
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "support/words.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A note without a model; then a model without a note. */
@@ -92,8 +93,14 @@ static int take_entry(void *ctx, const char *name, os_kind kind) {
     return 0;
 }
 
+static int compare_notes(const void *a, const void *b) {
+    return strcmp(((const adopt_note *)a)->path, ((const adopt_note *)b)->path);
+}
+
+/* Of notes that are alike the first by name gets the model: systems list folders as they like. */
 static void look_through(adopt_run *run, const char *folder) {
     sft_error err = SFT_ERROR_INIT;
+    size_t before = run->count;
     sft_span trimmed = sfti_path_trimmed(sft_span_cstr(folder));
     run->folder = sfti_arena_copy(&run->arena, trimmed.data, trimmed.len);
     run->failed |= !run->folder;
@@ -106,6 +113,8 @@ static void look_through(adopt_run *run, const char *folder) {
         }
         run->folder = run->folder_count > 0 ? run->folders[--run->folder_count] : NULL;
     }
+    if (run->count > before)
+        qsort(run->notes + before, run->count - before, sizeof *run->notes, compare_notes);
 }
 
 /* ── Models without a note ── */

@@ -97,7 +97,7 @@ static int compare_notes(const void *a, const void *b) {
     return strcmp(((const adopt_note *)a)->path, ((const adopt_note *)b)->path);
 }
 
-/* Of notes that are alike the first by name gets the model: systems list folders as they like. */
+/* The first by name of notes that are alike gets the model: systems list folders as they like. */
 static void look_through(adopt_run *run, const char *folder) {
     sft_error err = SFT_ERROR_INIT;
     size_t before = run->count;

@@ -35,7 +35,7 @@ static void show_version(cli *c) {
     char buffer[32];
     cli_text(&c->out, sft_build_info());
     const char *curl = sft_transport_curl_version(buffer);
-    cli_printf(&c->out, "libcurl: %s (loaded for URLs and info --online only)\n",
+    cli_printf(&c->out, "libcurl: %s (loaded for URLs and --online only)\n",
                curl ? curl : "not found");
     const char *pixbuf = cli_thumbnail_library();
     cli_printf(&c->out, "gdk-pixbuf: %s (loaded for thumbnail only)\n",

@@ -480,13 +480,17 @@ sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft
     out->set = set;
     out->unread = sfti_arena_array(&out->arena, count, sizeof *out->unread);
     if (!out->unread) return sfti_fail_memory(err, count * sizeof *out->unread);
-    sft_code code = sfti_lora_config_read(out, config, false, err);
-    const sft_file *file = sft_set_shard_at(set, 0);
-    for (size_t i = 0; !code && i < sft_file_metadata_count(file); i++) {
-        sft_pair pair = sft_file_metadata_at(file, i);
-        if (sfti_is(pair.key, SFTI_LORA_CONFIG_KEY))
-            code = sfti_lora_config_read(out, pair.value, true, err);
+    sft_span inside = { NULL, 0 }, value;
+    for (size_t s = 0; s < sft_set_shard_count(set); s++) {
+        if (!sft_file_metadata_get(sft_set_shard_at(set, s), sft_span_cstr(SFTI_LORA_CONFIG_KEY),
+                                   &value))
+            continue;
+        if (inside.data && !sft_span_equal(inside, value))
+            return sfti_fail(err, SFT_CAST_DTYPE, SFTI_LORA_CONFIGS_DIFFER);
+        inside = value;
     }
+    sft_code code = sfti_lora_config_read(out, config, false, err);
+    if (!code && inside.data) code = sfti_lora_config_read(out, inside, true, err);
     if (!code) code = group_tensors(out, err);
     if (!code) code = drop_empty(out, err);
     for (size_t i = 0; !code && i < out->config_count; i++)

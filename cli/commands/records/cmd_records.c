@@ -190,7 +190,7 @@ const cli_command cli_records_command = {
     "name.* for any that begins so, a | b for either, !a for none. \"safetensors records words\" "
     "lists all words, docs/records.md is a tutorial, and the record of a model that is alike is "
     "the best beginning: safetensors records flux.1\n"
-    "Files are given with --records to info, find and catalog; those in the folder "
+    "Files are given with --records to info, find, catalog and other commands; those in the folder "
     "~/.config/safetensors/records ($XDG_CONFIG_HOME, on Windows %APPDATA%) that end in .txt are "
     "always read, if the folder and the files are yours and nobody else may write to them. What "
     "they tell has the source records:FILE; of an id that comes with the library its trust is at "

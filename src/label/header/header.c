@@ -130,8 +130,16 @@ void sfti_info_header(sft_info *info) {
         bool known = scripts || sfti_records_may_have_key(one.key);
         kohya = kohya || scripts;
         merged = merged || sfti_begins(one.key, "sshs_");
-        for (size_t f = 0; f < SFTI_COUNT(families); f++)
-            if ((!families[f].bare || spec) && take_pair(&pair, &families[f], known)) break;
+        /* Its value, then what other shards say instead: claims like any others. */
+        for (size_t s = 0; s <= shards && !info->code; s++) {
+            const sft_file *shard = s > 0 ? sft_set_shard_at(info->set, s - 1) : file;
+            if (s > 0
+                && (shard == file || !sft_file_metadata_get(shard, one.key, &pair.text)
+                    || sft_span_equal(pair.text, one.value) || sfti_is_placeholder(pair.text)))
+                continue;
+            for (size_t f = 0; f < SFTI_COUNT(families); f++)
+                if ((!families[f].bare || spec) && take_pair(&pair, &families[f], known)) break;
+        }
     }
     if (kohya) sfti_kohya_finish(info);
     if (merged || info->merge_sources.count > 0) sfti_merges_finish(info);

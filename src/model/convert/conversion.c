@@ -237,10 +237,10 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
             for (size_t b = 0; b < s && !again; b++)
                 again = sft_file_metadata_get(sft_set_shard_at(c->set, b), pair.key, &before);
             if (again) {
-                if (sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY))
-                    && !sft_span_equal(pair.value, before)
-                    && !(c->quants && are_all_taken(c, (sft_span){ "", 0 })))
-                    c->two_declared = true;
+                if (sft_span_equal(pair.value, before)) continue;
+                c->two_configs |= sft_span_equal(pair.key, sft_span_cstr(SFTI_LORA_CONFIG_KEY));
+                c->two_declared |= sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY))
+                                && !(c->quants && are_all_taken(c, (sft_span){ "", 0 }));
                 continue;
             }
             if (!lasting_value(c, pair, &c->arena, &value))
@@ -252,9 +252,7 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
     return SFT_OK;
 }
 
-size_t sfti_conversion_pairs(const sft_conversion *conversion) {
-    return conversion->metadata_count;
-}
+size_t sfti_conversion_pairs(const sft_conversion *c) { return c->metadata_count; }
 
 unsigned sfti_conversion_dropped(const sft_conversion *conversion) { return conversion->dropped; }
 
@@ -469,6 +467,8 @@ static sft_code converted_parts(const sft_conversion *c, size_t shard, sfti_aren
     size_t most = shard == ALL_SHARDS ? c->count
                                       : sft_file_tensor_count(sft_set_shard_at(c->set, shard));
     *count = 0;
+    if (shard == ALL_SHARDS && c->two_configs)
+        return sfti_fail(err, SFT_CAST_DTYPE, SFTI_LORA_CONFIGS_DIFFER);
     if (shard == ALL_SHARDS && c->two_declared)
         return sfti_fail(err, SFT_CAST_DTYPE,
                          "expected one declaration of quantised layers (" SFTI_DECLARED_KEY

@@ -84,6 +84,7 @@ struct sft_conversion {
     unsigned dropped;         /* those digests */
     bool has_metadata;
     bool two_declared;        /* shards declare their quantised layers otherwise, and some remain */
+    bool two_configs;         /* they have different configurations of adapters */
     uint64_t by_action[SFTI_CONVERT_ACTIONS]; /* tensors of each */
     uint64_t bytes_before, bytes_after;
     sfti_cast_kernels kernels;

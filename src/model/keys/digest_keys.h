@@ -19,6 +19,10 @@ const char *sfti_declared_prefix(size_t i);
 
 /* diffusers' place for PEFT's configuration: a module that it lacks has another alpha. */
 #define SFTI_LORA_CONFIG_KEY "lora_adapter_metadata"
+#define SFTI_LORA_CONFIGS_DIFFER                                                                  \
+    "expected one configuration of adapters (" SFTI_LORA_CONFIG_KEY ") in all shards, found "     \
+    "different ones: without its own, a module would be read with another alpha; convert each "   \
+    "file alone"
 
 /* Those that a change makes stale: of the data, or of names and keys of training. */
 #define SFTI_DIGESTS_OF_DATA                                                                      \

@@ -152,7 +152,6 @@ static int compare_pick_keys(const void *parts, uint32_t a, uint32_t b) {
 
 /* Keeps the first pick of each key. */
 static sft_code settle_picks(cli_parts *p, sft_error *err) {
-    static const char *const reads[] = { SFTI_DECLARED_KEY, SFTI_LORA_CONFIG_KEY };
     size_t count = p->metadata_count;
     sfti_arena work = { .alloc = p->arena.alloc };
     uint32_t *order = sfti_arena_sorted(&work, count, compare_pick_keys, p);
@@ -166,8 +165,9 @@ static sft_code settle_picks(cli_parts *p, sft_error *err) {
             else if (!sfti_digest_key_of(one.key) /* one that is dropped is no conflict */
                      && !sft_span_equal(one.value, other.value)) {
                 p->conflicts++;
-                for (size_t k = 0; k < sizeof reads / sizeof *reads; k++)
-                    if (sft_span_equal(one.key, sft_span_cstr(reads[k]))) p->two = reads[k];
+                const char *reads;
+                for (size_t k = 0; (reads = sfti_reading_key_at(k)) != NULL; k++)
+                    if (sft_span_equal(one.key, sft_span_cstr(reads))) p->two = reads;
             }
         }
         p->metadata_count = 0;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/siphash.h"
+#include "keys/digest_keys.h"
 #include "os/workers.h"
 #include "safetensors_cast.h"
 #include "safetensors_report.h"
@@ -236,6 +237,25 @@ static sft_code take_sources(sfti_merged *merged, sft_error *err) {
     return SFT_OK;
 }
 
+/* Factors are of the alpha that the configuration beside them says. */
+static sft_code check_configs(const sfti_merge_plan *plan, size_t *blame, sft_error *err) {
+    sft_span first = { "", 0 };
+    for (size_t i = 0; i < plan->count; i++)
+        for (size_t s = 0; s < sft_set_shard_count(plan->models[i].stored); s++) {
+            const sft_file *file = sft_set_shard_at(plan->models[i].stored, s);
+            sft_span config = { "", 0 };
+            (void)sft_file_metadata_get(file, sft_span_cstr(SFTI_LORA_CONFIG_KEY), &config);
+            if (i + s == 0) first = config;
+            if (sft_span_equal(first, config)) continue;
+            *blame = i;
+            return sfti_fail(err, SFT_BAD_ARGUMENT,
+                             "expected one configuration of adapters (" SFTI_LORA_CONFIG_KEY
+                             ") in all models, found different ones: factors of one would be read "
+                             "with another's alpha");
+        }
+    return SFT_OK;
+}
+
 sft_code sfti_merged_new(const sfti_merge_plan *plan, sfti_merged **out, size_t *blame,
                          sft_error *err) {
     sft_allocator own = sfti_allocator(plan->alloc);
@@ -246,7 +266,9 @@ sft_code sfti_merged_new(const sfti_merge_plan *plan, sfti_merged **out, size_t 
     merged->plan = *plan;
     merged->blames = *blame = SIZE_MAX;
     merged->source = (sft_source){ merged, &merged_vtable, 0, NULL, true };
-    sft_code code = sfti_merge_rows_find(&merged->plan, &merged->arena, &merged->rows, blame, err);
+    sft_code code = check_configs(plan, blame, err);
+    if (!code)
+        code = sfti_merge_rows_find(&merged->plan, &merged->arena, &merged->rows, blame, err);
     merged->streamed = sfti_arena_array(&merged->arena, merged->rows.count,
                                         sizeof *merged->streamed);
     merged->follows = sfti_arena_array(&merged->arena, merged->rows.count,

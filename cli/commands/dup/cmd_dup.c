@@ -51,8 +51,8 @@ static int compare_keys(const void *ctx, uint32_t a, uint32_t b) {
     const dup_run *run = ctx;
     const dup_model *x = &run->models[a], *y = &run->models[b];
     int order = strcmp(x->key[run->sorted_by], y->key[run->sorted_by]);
-    bool names = run->sorted_by == DUP_WEIGHTS || run->sorted_by == DUP_CONTENT;
-    return order || !names ? order : strcmp(x->names, y->names);
+    bool meant = run->sorted_by == DUP_WEIGHTS || run->sorted_by == DUP_CONTENT;
+    return order || !meant ? order : strcmp(x->meant, y->meant);
 }
 
 static void sort_models(dup_run *run, dup_by by) {
@@ -71,12 +71,12 @@ static size_t run_end(const dup_run *run, size_t first) {
 /* ── Hashing the candidates ── */
 
 /* Whether content says more than weights of these: they are not all one file each with the
- * same data and other names, as far as one can tell. */
+ * same data, other names and reading of them, as far as one can tell. */
 static bool content_matters(const dup_run *run, size_t first, size_t end) {
     const dup_model *one = &run->models[run->order[first]];
     for (size_t i = first; i < end; i++) {
         const dup_model *other = &run->models[run->order[i]];
-        if (!*other->key[DUP_WEIGHTS] || strcmp(other->names, one->names) != 0
+        if (!*other->key[DUP_WEIGHTS] || strcmp(other->meant, one->meant) != 0
             || strcmp(other->key[DUP_WEIGHTS], one->key[DUP_WEIGHTS]) != 0)
             return true;
     }
@@ -399,8 +399,9 @@ const cli_command cli_dup_command = {
     "metadata, or the same content (names, shapes and values) in another order or split into "
     "other files. Only one model of each group takes part in the next comparison, so the wasted "
     "bytes of all groups can be added up. Models in a last kind of group have the same tensors, "
-    "but may be no duplicates: other names of a tensor differ, or a file in another format holds "
-    "more than tensors (the nodes of an ONNX model, the epoch of a checkpoint), which is not "
+    "but may be no duplicates: other names of a tensor differ, or what metadata say of reading "
+    "them (alphas of adapters, quantised layers), or a file in another format holds more than "
+    "tensors (the nodes of an ONNX model, the epoch of a checkpoint), which is not "
     "compared.\n"
     "Sizes, shapes and a few samples are compared first; only models that agree in these are "
     "read. A file with several names (links) counts once. A file that is not a valid model is "

@@ -37,7 +37,7 @@ typedef struct dup_model {
     dup_path at;
     uint64_t bytes;
     char key[DUP_KINDS][SFT_HASH_TEXT_SIZE];
-    char names[SFT_HASH_TEXT_SIZE]; /* of the other names of tensors; empty: there are none */
+    char meant[SFT_HASH_TEXT_SIZE]; /* of other names of tensors and how these are read, or empty */
     bool holds_more;                /* than tensors: its content is alike to none */
 } dup_model;
 

@@ -79,16 +79,25 @@ static void put_content(sft_hasher *hasher, const void *what, sft_error *err) {
     }
 }
 
-static void put_names(sft_hasher *hasher, const void *what, sft_error *err) {
-    const cli_aliases *aliases = what;
+static void put_pair(sft_hasher *hasher, sft_pair pair) {
+    put_number(hasher, pair.key.len);
+    sft_hasher_update(hasher, pair.key.data, pair.key.len);
+    put_number(hasher, pair.value.len);
+    sft_hasher_update(hasher, pair.value.data, pair.value.len);
+}
+
+typedef struct dup_meant {
+    const sft_set *set;
+    cli_aliases aliases;
+} dup_meant;
+
+/* Other names of tensors, and what says how they are read. */
+static void put_meant(sft_hasher *hasher, const void *what, sft_error *err) {
+    const dup_meant *meant = what;
+    sft_pair reading;
     (void)err;
-    for (size_t i = 0; i < aliases->count; i++) {
-        const sft_pair *pair = &aliases->pairs[i];
-        put_number(hasher, pair->key.len);
-        sft_hasher_update(hasher, pair->key.data, pair->key.len);
-        put_number(hasher, pair->value.len);
-        sft_hasher_update(hasher, pair->value.data, pair->value.len);
-    }
+    for (size_t i = 0; i < meant->aliases.count; i++) put_pair(hasher, meant->aliases.pairs[i]);
+    for (size_t i = 0; cli_reading_at(meant->set, i, &reading); i++) put_pair(hasher, reading);
 }
 
 static void put_size(sft_hasher *hasher, const void *what, sft_error *err) {
@@ -111,19 +120,21 @@ static uint64_t bytes_of_others(sfti_arena *arena, const char *path, const sft_i
     return sum;
 }
 
-/* Keys of an open model's tensors and of their other names. */
+/* Keys of an open model's tensors and of what they mean. */
 static void make_content_keys(cli *c, dup_model *model, const sft_set *set, sft_error *err) {
     sfti_arena arena = { .alloc = c->alloc };
     size_t bytes = (sft_set_tensor_count(set) + 1) * sizeof(uint32_t);
     uint32_t *order = sfti_take(&c->alloc, bytes);
     dup_named named = { set, order };
-    cli_aliases aliases = { .count = 0 };
+    dup_meant meant = { set, { .count = 0 } };
+    sft_pair reading;
     if (!order) sfti_fail_memory(err, bytes);
     else if (!sft_set_order(set, SFT_ORDER_NAME, order, err)
-             && !cli_aliases_of(set, &arena, &aliases, err)
-             && !cli_aliases_once(&aliases, &arena, err))
+             && !cli_aliases_of(set, &arena, &meant.aliases, err)
+             && !cli_aliases_once(&meant.aliases, &arena, err))
         make_key(c, model->key[DUP_TENSORS], put_content, &named, err);
-    if (aliases.count > 0) make_key(c, model->names, put_names, &aliases, err);
+    if (meant.aliases.count > 0 || cli_reading_at(set, 0, &reading))
+        make_key(c, model->meant, put_meant, &meant, err);
     if (!model->holds_more)
         memcpy(model->key[DUP_CONTENT], model->key[DUP_TENSORS], SFT_HASH_TEXT_SIZE);
     sfti_release(&c->alloc, order, bytes);

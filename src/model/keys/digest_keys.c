@@ -35,6 +35,11 @@ const char *sfti_digest_key_at(size_t i, unsigned *bit) {
     return digest_rows[i].key;
 }
 
+const char *sfti_reading_key_at(size_t i) {
+    static const char *const keys[] = { SFTI_DECLARED_KEY, SFTI_LORA_CONFIG_KEY };
+    return i < sizeof keys / sizeof *keys ? keys[i] : NULL;
+}
+
 bool sfti_is_training_key(sft_span key) {
     return key.len >= 3 && memcmp(key.data, "ss_", 3) == 0;
 }

@@ -19,6 +19,8 @@ const char *sfti_declared_prefix(size_t i);
 
 /* diffusers' place for PEFT's configuration: a module that it lacks has another alpha. */
 #define SFTI_LORA_CONFIG_KEY "lora_adapter_metadata"
+/* Row i of the keys that say how tensors are read; NULL past the last. */
+const char *sfti_reading_key_at(size_t i);
 #define SFTI_LORA_CONFIGS_DIFFER                                                                  \
     "expected one configuration of adapters (" SFTI_LORA_CONFIG_KEY ") in all shards, found "     \
     "different ones: without its own, a module would be read with another alpha; convert each "   \

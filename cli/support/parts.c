@@ -165,9 +165,7 @@ static sft_code settle_picks(cli_parts *p, sft_error *err) {
             else if (!sfti_digest_key_of(one.key) /* one that is dropped is no conflict */
                      && !sft_span_equal(one.value, other.value)) {
                 p->conflicts++;
-                const char *reads;
-                for (size_t k = 0; (reads = sfti_reading_key_at(k)) != NULL; k++)
-                    if (sft_span_equal(one.key, sft_span_cstr(reads))) p->two = reads;
+                if (sfti_is_reading_key(one.key)) p->two = one.key;
             }
         }
         p->metadata_count = 0;
@@ -179,7 +177,37 @@ static sft_code settle_picks(cli_parts *p, sft_error *err) {
     return fine ? SFT_OK : sfti_fail_memory(err, count * sizeof *order);
 }
 
+/* Floats of at least 16 bits, and what counts or masks: nothing that may be codes. */
+static bool is_plain(const sft_set *set) {
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
+        const sft_dtype_info *dtype = sft_dtype_describe(sft_set_tensor_at(set, i)->dtype);
+        bool counts = dtype->bits == 64 || dtype->kind == SFT_KIND_BOOL;
+        if (!counts && (dtype->kind != SFT_KIND_FLOAT || dtype->bits < 16)) return false;
+    }
+    return true;
+}
+
+/* A model without the key would be read as another's says. A declaration of layers names them. */
+static void find_untold(cli_parts *p) {
+    const char *reads;
+    for (size_t k = 0; (reads = sfti_reading_key_at(k)) != NULL; k++) {
+        sft_span key = sft_span_cstr(reads), value;
+        bool adapter = strcmp(reads, SFTI_LORA_CONFIG_KEY) == 0;
+        size_t told = 0, untold = 0;
+        if (strcmp(reads, SFTI_DECLARED_KEY) == 0) continue;
+        for (size_t i = 0; i < p->set_count; i++) {
+            bool tells = false;
+            for (size_t s = 0; s < sft_set_shard_count(p->sets[i]); s++)
+                tells |= sft_file_metadata_get(sft_set_shard_at(p->sets[i], s), key, &value);
+            told += tells;
+            untold += !tells && (adapter || !is_plain(p->sets[i]));
+        }
+        if (told > 0 && untold > 0) p->two = key;
+    }
+}
+
 static sft_code list_metadata(cli_parts *p, sft_error *err) {
+    find_untold(p);
     uint64_t count = 0;
     size_t some = 0;
     for (size_t f = 0; f < p->path_count; f++) {
@@ -333,16 +361,16 @@ void cli_parts_free(cli_parts *parts) {
 }
 
 sft_code cli_parts_tell(cli *c, const cli_parts *parts, sft_error *err) {
-    if (parts->two && strcmp(parts->two, SFTI_LORA_CONFIG_KEY) == 0)
+    if (parts->two.data && sft_span_equal(parts->two, sft_span_cstr(SFTI_LORA_CONFIG_KEY)))
         return sfti_fail(err, SFT_BAD_ARGUMENT,
                          "expected one configuration of adapters (" SFTI_LORA_CONFIG_KEY "), found "
                          "different ones in the files: without its own, a module would be read "
                          "with another alpha; lora convert --to kohya each file first");
-    if (parts->two)
+    if (parts->two.data)
         return sfti_fail(err, SFT_BAD_ARGUMENT,
-                         "expected one declaration of quantised layers (" SFTI_DECLARED_KEY
-                         "), found different ones in the files: without its own, a layer would be "
-                         "read wrong; convert --dequantize the files first");
+                         "expected one declaration of quantised layers (%.*s), found different "
+                         "ones in the files: without its own, a layer would be read wrong; "
+                         "convert --dequantize the files first", SFTI_CLIP(parts->two, 40));
     cli_parts_note(c, parts);
     return SFT_OK;
 }

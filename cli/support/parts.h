@@ -35,7 +35,7 @@ typedef struct cli_parts {
     size_t metadata_count;
     bool has_metadata;  /* even if there are no pairs */
     size_t conflicts;   /* keys of which a later value was not taken */
-    const char *two;    /* the key among them by which tensors are read, or NULL */
+    sft_span two;       /* the key by which tensors are read otherwise in some models; data NULL */
     bool imported;      /* a model is in another format */
     bool as_matched;    /* --as named a tensor of one */
     bool changed;       /* some parts come from elsewhere */

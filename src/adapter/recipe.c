@@ -24,11 +24,11 @@ sft_code sfti_recipe_pairs(const sft_set *set, sfti_arena *work, const char *con
                 again = sfti_is(pair.key, without[k]);
             for (size_t b = 0; b < s && !again; b++) {
                 again = sft_file_metadata_get(sft_set_shard_at(set, b), pair.key, &before);
-                if (again && sfti_is(pair.key, SFTI_DECLARED_KEY)
+                if (again && sfti_is_reading_key(pair.key)
                     && !sft_span_equal(pair.value, before))
                     return sfti_fail(err, SFT_CAST_DTYPE,
-                                     "expected one declaration of quantised layers ("
-                                     SFTI_DECLARED_KEY ") in all shards, found different ones");
+                                     "expected one %.*s, which says how tensors are read, in all "
+                                     "shards, found different ones", SFTI_CLIP(pair.key, 40));
             }
             if (!again) (*out)[(*count)++] = pair;
         }

@@ -274,6 +274,7 @@ struct sft_info {
     sfti_weights weights;
     const char *precision;  /* "fp16", …, or NULL */
     bool guesses_bits;      /* tensors are packed, and do not tell in how many bits */
+    bool is_plain;          /* no tensor has a dtype of codes */
     const char *size;       /* "full", "pruned" or NULL */
     uint64_t vectors;       /* of an embedding, 0 = null */
     int negative;           /* embedding: 0, 1, or -1 = null */

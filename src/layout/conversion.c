@@ -39,9 +39,10 @@ static sft_code keep_pair(sft_layout_conversion *run, sfti_names *names, sft_pai
     if (before == SFTI_NO_NAME) {
         run->pairs[run->pair_count] = pair;
         (void)sfti_names_add(names, pair.key, (uint32_t)run->pair_count++);
-    } else if (declares && !sft_span_equal(run->pairs[before].value, pair.value)) {
-        return sfti_fail(err, SFT_CAST_DTYPE, "expected one declaration of quantised layers ("
-                         SFTI_DECLARED_KEY ") in all files, found different ones");
+    } else if (sfti_is_reading_key(pair.key)
+               && !sft_span_equal(run->pairs[before].value, pair.value)) {
+        return sfti_fail(err, SFT_CAST_DTYPE, "expected one %.*s, which says how tensors are read, "
+                         "in all files, found different ones", SFTI_CLIP(pair.key, 40));
     }
     return SFT_OK;
 }

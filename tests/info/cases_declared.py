@@ -31,7 +31,7 @@ def peft(kind, rows="base_model.model.odd.{0-1}.weight F16 8,8", **more):
                   "adapter_config.json", "adapter_model.safetensors")
 
 
-def quantized(rows=ODD, **config):
+def quantized(rows=ODD.replace("F16", "I8"), **config):
     return beside({"model_type": "llama", "quantization_config": config}, rows)
 
 
@@ -215,6 +215,7 @@ CASES = {
                                bnb_4bit_quant_type="nf4"),
     "quantized.bnb-off": quantized(quant_method="bitsandbytes", load_in_4bit=False,
                                    load_in_8bit=False),
+    "quantized.undone": quantized(ODD, quant_method="gptq", bits=4),
     "quantized.odd": quantized(quant_method="aqlm", in_group_size=8),
     "unmapped.spec": header(ODD, modelspec__architecture="odd-one/lora"),
     "unmapped.base": header(Model(sdxl_lora(8, 8)).rows, ss_base_model_version="odd_v9"),

@@ -2,6 +2,7 @@
 #include "commands/meta/meta.h"
 
 #include "base/glob.h"
+#include "keys/digest_keys.h"
 #include "label/reads.h"
 #include "support/models.h"
 #include "support/words.h"
@@ -121,5 +122,6 @@ const char *meta_kept_reason(sft_span key, sft_span value) {
         for (size_t g = 0; g < KEPT_GLOBS && rows[i].globs[g]; g++)
             if (sfti_glob_match(sft_span_cstr(rows[i].globs[g]), (sft_span){ lower, len }))
                 return rows[i].what;
+    if (sfti_is_reading_key(key)) return "how tensors are read";
     return value.len > 11 && memcmp(value.data, "data:image/", 11) == 0 ? "a picture" : NULL;
 }

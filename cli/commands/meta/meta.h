@@ -66,7 +66,8 @@ sft_code meta_json_text(sft_span text, sfti_arena *arena, meta_json *out, sft_er
 sft_code meta_thumbnail(cli *c, const char *path, sfti_arena *arena, sft_pair *out,
                         sft_error *err);
 
-/* What scrub does with a pair; --keep counts. False when out of memory. */
+/* What scrub does with a pair; --keep counts, and what says how tensors are read stays. False when
+ * out of memory. */
 bool meta_scrub_pair(const cli *c, sft_span key, sft_span value, sfti_arena *arena,
                      cli_scrubbed *out);
 

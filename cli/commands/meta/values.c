@@ -1,6 +1,7 @@
 /* meta: what it reads: pairs of a model, pairs from JSON, pictures. */
 #include "commands/meta/meta.h"
 
+#include "keys/digest_keys.h"
 #include "safetensors_info.h"
 #include "support/cli.h"
 #include "support/edit.h"
@@ -158,7 +159,8 @@ sft_code meta_thumbnail(cli *c, const char *path, sfti_arena *arena, sft_pair *o
 bool meta_scrub_pair(const cli *c, sft_span key, sft_span value, sfti_arena *arena,
                      cli_scrubbed *out) {
     *out = (cli_scrubbed){ NULL, { NULL, 0 } };
-    return cli_matches_any(&c->set.keep, key) || cli_scrub(key, value, arena, out);
+    return cli_matches_any(&c->set.keep, key) || sfti_is_reading_key(key)
+        || cli_scrub(key, value, arena, out);
 }
 
 sft_code meta_sha256(cli *c, const char *path, char out[SFT_HASH_TEXT_SIZE], sft_error *err) {

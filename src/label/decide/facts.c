@@ -492,7 +492,19 @@ static void settle_all_weights(sft_info *info) {
         settle_weights(&part->weights, bits);
 }
 
+/* A configuration that outlived the codes that it is about. What a GGUF says is of blocks that are
+ * given as values. */
+static void drop_undone(sft_info *info) {
+    sfti_fact **link = &info->facts[SFT_FACT_QUANTIZATION];
+    while (*link) {
+        bool blocks = sfti_starts_with((*link)->source, "header:gguf.");
+        if (blocks) link = &(*link)->next;
+        else *link = (*link)->next;
+    }
+}
+
 void sfti_info_resolve(sft_info *info) {
+    if (info->is_plain) drop_undone(info);
     /* "bert", declared of tensors that only models like Llama have. */
     const sfti_fact *family = info->facts[SFT_FACT_FAMILY];
     while (family && (family->trust < 100 || !sfti_is(family->source, "tensors")))

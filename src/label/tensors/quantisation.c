@@ -49,6 +49,14 @@ static const uint32_t of_dtype[SFT_DTYPE_COUNT] = {
     [SFT_U32] = SFTI_MARK_U32, [SFT_U8] = SFTI_MARK_U8,
 };
 
+bool sfti_may_be_codes(const sft_tensor *tensor) {
+    const sft_dtype_info *is = sft_dtype_describe(tensor->dtype);
+    bool counts = is->kind != SFT_KIND_FLOAT && is->bits == 64
+               && (tensor->rank < 2 || tensor->shape[0] < 2);
+    bool wide = is->kind == SFT_KIND_FLOAT && is->bits >= 16;
+    return !counts && !wide && is->kind != SFT_KIND_BOOL;
+}
+
 uint32_t sfti_mark_weight(const sft_tensor *tensor) {
     sft_span name = tensor->name;
     if (sfti_ends(name, ".qweight")) return SFTI_MARK_QWEIGHT;

@@ -29,6 +29,8 @@ typedef struct sfti_codes {
 
 /* The mark of a tensor that accompanies weights, or 0. */
 uint32_t sfti_mark_beside(const sfti_quant *quant, const sft_tensor *tensor);
+/* Whether a tensor may hold codes: no floats of at least 16 bits, counts or masks. */
+bool sfti_may_be_codes(const sft_tensor *tensor);
 /* The mark of weights themselves, or 0. */
 uint32_t sfti_mark_weight(const sft_tensor *tensor);
 /* The tensor of the same layer whose name has another last part, or NULL. */

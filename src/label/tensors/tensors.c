@@ -1,5 +1,6 @@
 /* What the tensors are: kind, architecture, variant, components, sizes. */
 #include "label/tensors/adapters.h"
+#include "label/tensors/quantisation.h"
 
 #include <string.h>
 
@@ -317,6 +318,9 @@ void sfti_info_tensors(sft_info *info) {
         if (sums->rows[i].tensors > 0) sfti_sum_all(&sums->all, &sums->rows[i]);
     info->weights = sums->all.weights;
     info->precision = sfti_precision(info, &sums->all, &quant);
+    info->is_plain = sums->all.tensors > 0;
+    for (size_t i = 0; i < view.count; i++)
+        if (sfti_may_be_codes(view.by_name[i])) info->is_plain = false;
     sfti_add_tensor_fact(info, SFT_FACT_QUANTIZATION, quant.id, quant.id_guessed ? 60 : 100);
     /* Controls, IP-Adapters and the like. */
     if (sfti_match_table(&view, "", SFTI_SPECIAL, &matched, &at)) {

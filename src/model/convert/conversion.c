@@ -184,7 +184,7 @@ static bool lasting_value(const sft_conversion *c, sft_pair pair, sfti_arena *ar
     bool classed = (pair.value.len > 9 && memcmp(pair.value.data, "{\"_type\":", 9) == 0)
                 || (is_computed_class(c, pair.key) && names_class(pair.value));
     if (!declares && !classed && !sft_span_equal(pair.key, sft_span_cstr("tensor_names"))
-        && !sft_span_equal(pair.key, sft_span_cstr("quantization_config")))
+        && !sft_span_equal(pair.key, sft_span_cstr(SFTI_QUANTISER_KEY)))
         return true;
     if (are_all_taken(c, none)) *value = &none;
     else if (classed && is_computed_class(c, pair.key)) *value = &plain;
@@ -238,9 +238,10 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
                 again = sft_file_metadata_get(sft_set_shard_at(c->set, b), pair.key, &before);
             if (again) {
                 if (sft_span_equal(pair.value, before)) continue;
-                c->two_configs |= sft_span_equal(pair.key, sft_span_cstr(SFTI_LORA_CONFIG_KEY));
-                c->two_declared |= sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY))
-                                && !(c->quants && are_all_taken(c, (sft_span){ "", 0 }));
+                if (sft_span_equal(pair.key, sft_span_cstr(SFTI_LORA_CONFIG_KEY)))
+                    c->two_configs = true;
+                else c->two_declared |= sfti_is_reading_key(pair.key)
+                                     && !(c->quants && are_all_taken(c, (sft_span){ "", 0 }));
                 continue;
             }
             if (!lasting_value(c, pair, &c->arena, &value))
@@ -471,9 +472,9 @@ static sft_code converted_parts(const sft_conversion *c, size_t shard, sfti_aren
         return sfti_fail(err, SFT_CAST_DTYPE, SFTI_LORA_CONFIGS_DIFFER);
     if (shard == ALL_SHARDS && c->two_declared)
         return sfti_fail(err, SFT_CAST_DTYPE,
-                         "expected one declaration of quantised layers (" SFTI_DECLARED_KEY
-                         ") in all shards, found different ones: without its own, a layer would be "
-                         "read wrong");
+                         "expected one declaration of quantised layers (" SFTI_DECLARED_KEY ", "
+                         SFTI_QUANTISER_KEY ") in all shards, found different ones: without its "
+                         "own, a layer would be read wrong");
     *parts = sfti_arena_array(work, most, sizeof **parts);
     if (!*parts) return sfti_fail_memory(err, most * sizeof **parts);
     for (size_t i = 0; i < c->count; i++)

@@ -286,13 +286,13 @@ static sft_code list_pairs(sfti_quantising *q, sft_error *err) {
     for (size_t i = 0; i < count; i++) {
         sft_pair pair = sfti_conversion_pair(q->values, i);
         unsigned digest = sfti_digest_key_of(pair.key) & SFTI_DIGESTS_OF_DATA;
-        bool ended = sft_span_equal(pair.key, sft_span_cstr("quantization_config"))
+        bool ended = sft_span_equal(pair.key, sft_span_cstr(SFTI_QUANTISER_KEY))
                   || sft_span_equal(pair.key, sft_span_cstr("_quantization_metadata"));
         q->dropped |= digest;
         if (!digest && !ended) q->pairs[q->pair_count++] = pair;
     }
     if (q->config.len)
-        q->pairs[q->pair_count++] = (sft_pair){ sft_span_cstr("quantization_config"),
+        q->pairs[q->pair_count++] = (sft_pair){ sft_span_cstr(SFTI_QUANTISER_KEY),
                                                 { q->config.data, q->config.len } };
     return SFT_OK;
 }

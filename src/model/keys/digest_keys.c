@@ -36,8 +36,16 @@ const char *sfti_digest_key_at(size_t i, unsigned *bit) {
 }
 
 const char *sfti_reading_key_at(size_t i) {
-    static const char *const keys[] = { SFTI_DECLARED_KEY, SFTI_LORA_CONFIG_KEY };
+    static const char *const keys[] = { SFTI_DECLARED_KEY, SFTI_QUANTISER_KEY,
+                                        SFTI_LORA_CONFIG_KEY };
     return i < sizeof keys / sizeof *keys ? keys[i] : NULL;
+}
+
+bool sfti_is_reading_key(sft_span key) {
+    const char *reads;
+    for (size_t i = 0; (reads = sfti_reading_key_at(i)) != NULL; i++)
+        if (sft_span_equal(key, sft_span_cstr(reads))) return true;
+    return false;
 }
 
 bool sfti_is_training_key(sft_span key) {

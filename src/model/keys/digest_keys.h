@@ -19,8 +19,12 @@ const char *sfti_declared_prefix(size_t i);
 
 /* diffusers' place for PEFT's configuration: a module that it lacks has another alpha. */
 #define SFTI_LORA_CONFIG_KEY "lora_adapter_metadata"
+/* transformers' declaration of quantised layers, which names their method and its parameters. */
+#define SFTI_QUANTISER_KEY "quantization_config"
+
 /* Row i of the keys that say how tensors are read; NULL past the last. */
 const char *sfti_reading_key_at(size_t i);
+bool sfti_is_reading_key(sft_span key);
 #define SFTI_LORA_CONFIGS_DIFFER                                                                  \
     "expected one configuration of adapters (" SFTI_LORA_CONFIG_KEY ") in all shards, found "     \
     "different ones: without its own, a module would be read with another alpha; convert each "   \

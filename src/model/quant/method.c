@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "base/utf8.h"
+#include "keys/digest_keys.h"
 #include "os/io.h"
 #include "os/path.h"
 
@@ -385,7 +386,7 @@ static sft_code read_beside(const char *folder, const char *name, const sft_file
 sft_code sfti_declared_config(const sft_set *set, const sft_files *files, sfti_arena *arena,
                               sfti_declared *out, sft_error *err) {
     static const struct { const char *name, *member, *fallback; } beside[] = {
-        { "config.json", "quantization_config", NULL },
+        { "config.json", SFTI_QUANTISER_KEY, NULL },
         { "config.json", "quantization", "mlx" },
         { "quantize_config.json", NULL, "gptq" },
         { "hf_quant_config.json", "quantization", "modelopt" },
@@ -402,7 +403,7 @@ sft_code sfti_declared_config(const sft_set *set, const sft_files *files, sfti_a
                              arena, err);
     }
     for (size_t s = 0; !code && s < sft_set_shard_count(set); s++)
-        if (sft_file_metadata_get(sft_set_shard_at(set, s), sft_span_cstr("quantization_config"),
+        if (sft_file_metadata_get(sft_set_shard_at(set, s), sft_span_cstr(SFTI_QUANTISER_KEY),
                                   &text))
             code = take_text(out, text, NULL, NULL, "the metadata", arena, err);
     return code;

@@ -333,7 +333,7 @@ static void takes_two_models(void **state) {
         { { "{" DENOISER, "{" DECODER }, "z-image", SFT_OK, "" },
         { { DECLARES("{}") DENOISER, DECLARES("{}") DECODER }, "z-image", SFT_OK, "" },
         { { DECLARES("{}") DENOISER, DECLARES("[]") DECODER }, "z-image", SFT_CAST_DTYPE,
-          "expected one declaration of quantised layers (_quantization_metadata) in all files" },
+          "expected one _quantization_metadata, which says how tensors are read, in all files" },
         { { "{" DENOISER, "{" DENOISER }, "z-image", SFT_TENSOR_DUPLICATE,
           "expected one transformer, found two" },
     };

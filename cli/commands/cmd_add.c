@@ -62,6 +62,12 @@ static sft_code add_part(add_run *a, sft_span name, const cli_npy *npy, sft_erro
         cli_hint(err, CLI_HINT_REPLACE_TENSOR);
         return SFT_EXISTS;
     }
+    sft_span of = cli_named_by(a->parts.sets[0], name);
+    if (of.data) {
+        a->path = a->parts.path;
+        return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
+                                "is another name of \"%.*s\" already", SFTI_CLIP(of, 200));
+    }
     if (at == a->parts.count) {
         size_t shards = sft_set_shard_count(a->parts.sets[0]);
         a->parts.shard[a->parts.count++] = (uint32_t)(shards - 1);

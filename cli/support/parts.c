@@ -2,6 +2,7 @@
 #include "support/parts.h"
 
 #include "keys/digest_keys.h"
+#include "base/names.h"
 #include "base/order.h"
 #include "support/edit.h"
 #include "support/hints.h"
@@ -206,7 +207,41 @@ static void find_untold(cli_parts *p) {
     }
 }
 
+sft_span cli_named_by(const sft_set *set, sft_span name) {
+    static const sft_span none = { NULL, 0 };
+    sft_pair pair = { name, none };
+    for (size_t s = 0; s < sft_set_shard_count(set) && !sft_set_find(set, name, NULL); s++)
+        if (sft_file_metadata_get(sft_set_shard_at(set, s), name, &pair.value)
+            && sfti_may_be_alias(pair) && sft_set_find(set, pair.value, NULL))
+            return pair.value;
+    return none;
+}
+
+/* Another name of a tensor is no name in another model. */
+static sft_code check_names(const cli_parts *p, size_t i, size_t k, sft_error *err) {
+    const sft_set *set = p->sets[i], *other = p->sets[k];
+    for (size_t s = 0; s < sft_set_shard_count(set); s++) {
+        const sft_file *file = sft_set_shard_at(set, s);
+        for (size_t m = 0; m < sft_file_metadata_count(file); m++) {
+            sft_span name = sft_file_metadata_at(file, m).key;
+            if (!cli_named_by(set, name).data) continue;
+            if (!sft_set_find(other, name, NULL) && !cli_named_by(other, name).data) continue;
+            return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
+                                    "expected each name in one model, found that it is another "
+                                    "name of \"%.*s\" in %s and in use in %s",
+                                    SFTI_CLIP(cli_named_by(set, name), 100), p->opened[i],
+                                    p->opened[k]);
+        }
+    }
+    return SFT_OK;
+}
+
 static sft_code list_metadata(cli_parts *p, sft_error *err) {
+    for (size_t i = 0; i < p->set_count; i++)
+        for (size_t k = 0; k < p->set_count; k++) {
+            sft_code code = i == k ? SFT_OK : check_names(p, i, k, err);
+            if (code) return code;
+        }
     find_untold(p);
     uint64_t count = 0;
     size_t some = 0;

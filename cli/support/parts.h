@@ -51,7 +51,7 @@ typedef struct cli_parts {
     _Atomic(const char *) unread;
 } cli_parts;
 
-/* The tensor of a set that a name is another name of by the metadata (keys/renamed.h); data NULL: it
+/* The tensor that a name is another name of by the metadata (keys/renamed.h); data NULL: it
  * is none. */
 sft_span cli_named_by(const sft_set *set, sft_span name);
 /* Open all models the operands name and list their tensors. NULL-safe to free afterwards

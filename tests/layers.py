@@ -70,7 +70,7 @@ RULES = {
                                                  "convert/", "keys/", "label/", "layout/", "packed/",
                                                  "set/image.h", "text/"}, None),
     "src/merge": (FROM_CORE | SET | CONVERT | {"safetensors_hash.h", "safetensors_merge.h", "keys/",
-                                               "layout/", "set/image.h", "text/"}, None),
+                                               "label/", "layout/", "set/image.h", "text/"}, None),
     "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h"}, None),
     "cli/support": ({"support/", "label/records.h", "edit/dropped.h", "formats/parts/blocks.h",
                      "formats/shards.h", "keys/",
@@ -125,7 +125,7 @@ PARTS = {
     "src/adapter": {"src/model/set", "src/model/hash", "src/model/keys", "src/model/convert",
                     "src/label", "src/layout", "src/model/packed", "src/text"},
     "src/merge": {"src/model/set", "src/model/hash", "src/model/keys", "src/model/convert",
-                  "src/text", "src/layout"},
+                  "src/text", "src/label", "src/layout"},
     "src/without": set(),
 }
 # What a part asks of one that it does not know: a constant pointer, declared in the part that asks,

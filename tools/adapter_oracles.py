@@ -410,7 +410,7 @@ def peft_case(config, modules, strength=1.0, fill=None, dora=False):
     merged = copy.deepcopy(wrapped).double().merge_and_unload().state_dict()
     want = {k: v for k, v in merged.items() if not torch.equal(v, before[k].double())}
     keep = ("alpha_pattern", "fan_in_fan_out", "lora_alpha", "peft_type", "r", "rank_pattern",
-            "use_rslora", "use_cayley_neumann", "num_cayley_neumann_terms")
+            "use_rslora", "use_dora", "use_cayley_neumann", "num_cayley_neumann_terms")
     text = json.dumps({k: v for k, v in json.loads(text).items() if k in keep}, default=str)
     return made(before, adapter, want, strength, "peft", config=text)
 

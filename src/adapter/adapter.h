@@ -20,6 +20,7 @@ typedef struct sfti_lora_pattern {
 
 typedef struct sfti_lora_config {
     sft_span prefix; /* modules that begin so, with a dot behind it; empty: all */
+    bool beside;     /* of adapter_config.json, not of metadata */
     bool has_alpha, rslora, fan_in_fan_out, dora, ranks; /* ranks: there is a "rank_pattern" */
     bool no_alpha, has_rank; /* alpha is null; there is an "r" */
     uint64_t rank; /* 0: not told */
@@ -71,9 +72,8 @@ void sfti_lora_close(sfti_lora *lora);
 sft_code sfti_lora_told(sft_code code, sft_error *err);
 /* A failure, with what to try next. */
 sft_code sfti_lora_hint(sft_code code, sft_hint hint, sft_error *err);
-/* Refuses a module of which the configuration tells another method or rank than its tensors. */
-sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m,
-                         const sft_tensor *tensor, sft_error *err);
+/* Refuses a module of which a configuration tells another method or rank than its tensors. */
+sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m, sft_error *err);
 /* Whether both factors of a LoKr are whole, and PEFT's configuration tells their scale. */
 bool sfti_lora_is_whole(const sfti_lora *lora, const sfti_lora_module *m);
 /* "lora", "loha", … */
@@ -81,6 +81,8 @@ const char *sfti_lora_method(const sfti_lora *lora, const sfti_lora_module *modu
 /* The tensor in that slot, or NULL. */
 const sft_tensor *sfti_lora_tensor(const sfti_lora *lora, const sfti_lora_module *module,
                                    sfti_adapter_slot slot);
+/* The first of its tensors but alpha. */
+const sft_tensor *sfti_lora_first(const sfti_lora *lora, const sfti_lora_module *module);
 /* Frobenius norm of what a module adds at strength 1, without the product being formed. -1: it
  * depends on the model's weight, or adds nothing to one. */
 sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *module, double *out,
@@ -90,6 +92,10 @@ sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *module, d
 
 /* Adds what the text, a JSON object, says. by_component: keys are "transformer.lora_alpha". */
 sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component, sft_error *err);
+/* Whether a configuration is about a module. Those that are about one agree. */
+bool sfti_lora_config_covers(const sfti_lora_config *config, sft_span module);
+/* Refuses metadata of which no component has a module. */
+sft_code sfti_lora_check_components(const sfti_lora *lora, sft_error *err);
 /* The configuration of a module, or NULL. */
 const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span module);
 /* Whether factors of a module by (IA)³ are of its inputs, by its configuration; -1: not told. */
@@ -103,6 +109,9 @@ bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, dou
 /* Fails: neither the adapter (or NULL) nor a model tells which layouts. more: the end of the
  * message. */
 sft_code sfti_lora_no_model(const sft_set *adapter, const char *more, sft_error *err);
+
+/* The tensor that metadata record as that of another name, which none has; NULL: none is told. */
+const sft_tensor *sfti_lora_tied(const sft_set *set, sft_span name, size_t *shard);
 
 /* ── Files (open.c) ── */
 

@@ -11,12 +11,14 @@
 
 #define ALPHA 8 /* of PEFT's LoRA, LoHa and LoKr where a configuration has none; their r, too */
 
-static sfti_lora_config *config_for(sfti_lora *lora, sft_span prefix) {
+static sfti_lora_config *config_for(sfti_lora *lora, sft_span prefix, bool beside) {
     for (size_t i = 0; i < lora->config_count; i++)
-        if (sft_span_equal(lora->configs[i].prefix, prefix)) return &lora->configs[i];
+        if (sft_span_equal(lora->configs[i].prefix, prefix) && lora->configs[i].beside == beside)
+            return &lora->configs[i];
     if (lora->config_count == SFTI_LORA_CONFIGS) return NULL;
     sfti_lora_config *config = &lora->configs[lora->config_count++];
-    *config = (sfti_lora_config){ .prefix = prefix, .terms = 5, .type = SFTI_ADAPTER_TYPES };
+    *config = (sfti_lora_config){ .prefix = prefix, .beside = beside, .terms = 5,
+                                  .type = SFTI_ADAPTER_TYPES };
     return config;
 }
 
@@ -201,7 +203,7 @@ sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component
         if (!key.data) return sfti_fail_memory(err, json.text.len);
         size_t cut = by_component ? last_dot(key) : 0;
         sft_span prefix = { key.data, cut > 0 ? cut - 1 : 0 };
-        sfti_lora_config *config = config_for(lora, prefix);
+        sfti_lora_config *config = config_for(lora, prefix, !by_component);
         if (sfti_json_next(&json) == SFTI_JSON_ERROR) break;
         if (!config)
             return sfti_fail(err, SFT_CAST_DTYPE, "expected at most %d components in the "
@@ -223,17 +225,48 @@ sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component
                      json.why, json.error_at);
 }
 
+bool sfti_lora_config_covers(const sfti_lora_config *config, sft_span module) {
+    sft_span prefix = config->prefix;
+    return prefix.len == 0
+        || (sfti_begins_with(module, prefix) && module.len > prefix.len
+            && module.data[prefix.len] == '.');
+}
+
 const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span module) {
     const sfti_lora_config *all = NULL;
     for (size_t i = 0; i < lora->config_count; i++) {
         const sfti_lora_config *config = &lora->configs[i];
-        sft_span prefix = config->prefix;
-        if (prefix.len == 0) all = config;
-        else if (sfti_begins_with(module, prefix) && module.len > prefix.len
-                 && module.data[prefix.len] == '.')
-            return config;
+        if (!sfti_lora_config_covers(config, module)) continue;
+        if (config->beside || config->prefix.len > 0) return config;
+        all = config;
     }
     return all;
+}
+
+/* Metadata that are about no module at all are about these modules under other names. */
+sft_code sfti_lora_check_components(const sfti_lora *lora, sft_error *err) {
+    char told[160];
+    size_t len = 0;
+    for (size_t i = 0; i < lora->config_count; i++) {
+        const sfti_lora_config *config = &lora->configs[i];
+        size_t clipped = config->prefix.len < 40 ? config->prefix.len : 40;
+        if (config->beside) continue;
+        for (size_t k = 0; k < lora->count; k++)
+            if (sfti_lora_config_covers(config, lora->modules[k].name)) return SFT_OK;
+        if (len + clipped + 2 > sizeof told) continue;
+        if (len > 0) memcpy(told + len, ", ", 2), len += 2;
+        memcpy(told + len, config->prefix.data, clipped);
+        len += clipped;
+    }
+    if (len == 0 || lora->count == 0) return SFT_OK;
+    sft_span name = lora->modules[0].name;
+    const char *dot = memchr(name.data, '.', name.len);
+    sft_span first = { name.data, dot ? (size_t)(dot - name.data) : name.len };
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, name,
+                            "expected modules of the components that " SFTI_LORA_CONFIG_KEY
+                            " tells of (%.*s), found ones that begin with \"%.*s\": rename "
+                            "them so that they are its own, or remove the key (meta rm) if it is "
+                            "of other names", (int)len, told, SFTI_CLIP(first, 80));
 }
 
 /* Whether a module's name without what PEFT puts before it is matched by a pattern, or its end from

@@ -145,7 +145,8 @@ static sft_code convert_layer_at(sfti_convert_run *run, size_t i) {
     const sfti_lora_config *config = sfti_lora_config_of(run->lora, m->name);
     bool whole = sfti_lora_is_whole(run->lora, m);
     if (whole) up = sfti_lora_tensor(run->lora, m, SFTI_SLOT_KRON_1);
-    sft_code code = up ? sfti_lora_alike(run->lora, m, up, run->err) : SFT_OK;
+    bool factors = up || m->type == SFTI_TYPE_LOHA || m->type == SFTI_TYPE_LOKR;
+    sft_code code = factors ? sfti_lora_alike(run->lora, m, run->err) : SFT_OK;
     if (code) return code;
     if (whole && (m->scale < 1 || m->scale > 1))
         return sfti_convert_refuse(run, m, "a scale of 1 of LoKr whose factors are whole, for the "

@@ -49,8 +49,7 @@ static sft_code put_side(const sfti_lora_op *op, int slot, const sfti_matrix *si
 
 static sft_code load_lora(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
     const sft_tensor *up_tensor = sfti_lora_tensor(op->lora, op->module, SFTI_SLOT_UP);
-    sft_code code = sfti_lora_alike(op->lora, op->module, up_tensor, err);
-    if (!code) code = load(op, SFTI_SLOT_UP, arena, &op->a, err);
+    sft_code code = load(op, SFTI_SLOT_UP, arena, &op->a, err);
     if (!code) code = load(op, SFTI_SLOT_DOWN, arena, &op->b, err);
     if (code) return code;
     if (op->module->tucker) {
@@ -226,14 +225,14 @@ sft_code sfti_lora_op_open(sfti_lora_op *op, sfti_arena *arena, sft_error *err) 
                                 (unsigned long long)m->out,
                                 (unsigned long long)(op->a.rows * op->a.cols));
     }
+    if (m->type == SFTI_TYPE_LORA || m->type == SFTI_TYPE_LOHA || m->type == SFTI_TYPE_LOKR)
+        code = sfti_lora_alike(op->lora, m, err);
+    if (code) return code;
     switch (m->type) {
     case SFTI_TYPE_LORA: code = load_lora(op, arena, err); break;
     case SFTI_TYPE_LOHA: code = load_loha(op, arena, err); break;
     case SFTI_TYPE_LOKR:
-        if (sfti_lora_is_whole(op->lora, m))
-            code = sfti_lora_alike(op->lora, m,
-                                   sfti_lora_tensor(op->lora, m, SFTI_SLOT_KRON_1), err);
-        if (!code) code = load_kron(op, false, arena, &op->a, err);
+        code = load_kron(op, false, arena, &op->a, err);
         if (!code) code = load_kron(op, true, arena, &op->b, err);
         break;
     case SFTI_TYPE_GLORA: code = load_glora(op, arena, err); break;

@@ -14,6 +14,7 @@
 typedef struct extract_item {
     uint32_t tuned, base;
     uint64_t row, rows;
+    sft_span name; /* in BASE: metadata of the tuned model may tell that it is a tensor's there */
 } extract_item;
 
 typedef struct extract {
@@ -28,6 +29,27 @@ typedef struct extract {
 } extract;
 
 /* ── Differences ── */
+
+static uint32_t number_of(const sft_set *set, const sft_tensor *tensor, size_t shard) {
+    size_t number = sft_file_tensor_index(sft_set_shard_at(set, shard), tensor);
+    for (size_t s = 0; s < shard; s++)
+        number += sft_file_tensor_count(sft_set_shard_at(set, s));
+    return (uint32_t)number;
+}
+
+const sft_tensor *sfti_lora_tied(const sft_set *set, sft_span name, size_t *shard) {
+    sft_span other;
+    for (size_t s = 0; s < sft_set_shard_count(set); s++)
+        if (sft_file_metadata_get(sft_set_shard_at(set, s), name, &other))
+            return sft_set_find(set, other, shard);
+    return NULL;
+}
+
+static sft_tensor named_tensor(const extract *x, const extract_item *item) {
+    sft_tensor tensor = *sft_set_tensor_at(x->tuned, item->tuned);
+    tensor.name = item->name;
+    return tensor;
+}
 
 static sft_code read_both(const extract *x, const extract_item *item, uint64_t first,
                          uint64_t count, float *into, size_t *blames, sft_error *err) {
@@ -269,7 +291,7 @@ static bool name_turned(extract *x, sfti_factor *layer, sft_span name, bool embe
 
 static sft_code add_layer(extract *x, const extract_item *item, sft_span name, bool transposed,
                           sft_error *err) {
-    const sft_tensor *tensor = sft_set_tensor_at(x->tuned, item->tuned);
+    const sft_tensor named = named_tensor(x, item), *tensor = &named;
     extract_item *items = sfti_arena_grow(&x->f->arena, x->items, x->count, 1, &x->capacity,
                                           sizeof *items);
     if (items) x->items = items;
@@ -294,7 +316,7 @@ static sft_code add_layer(extract *x, const extract_item *item, sft_span name, b
 }
 
 static sft_code name_tensor(extract *x, extract_item item, sft_error *err) {
-    const sft_tensor *tensor = sft_set_tensor_at(x->tuned, item.tuned);
+    const sft_tensor named = named_tensor(x, &item), *tensor = &named;
     const sfti_lora_way *chosen[SFTI_LORA_WAYS];
     sft_span name = tensor->name;
     if (sfti_ends(name, ".weight")) name.len -= strlen(".weight");
@@ -322,7 +344,7 @@ static sft_code name_tensor(extract *x, extract_item item, sft_error *err) {
 
 /* A norm or a bias, as a whole. */
 static sft_code extract_whole(extract *x, const extract_item *item, sft_error *err) {
-    const sft_tensor *tensor = sft_set_tensor_at(x->tuned, item->tuned);
+    const sft_tensor named = named_tensor(x, item), *tensor = &named;
     const sfti_lora_way *chosen[SFTI_LORA_WAYS];
     bool bias = sfti_ends(tensor->name, ".bias");
     sft_span layer = tensor->name;
@@ -376,10 +398,12 @@ static bool same_shape(const sft_tensor *a, const sft_tensor *b) {
         && (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
 }
 
-static sft_code consider(extract *x, uint32_t i, sft_error *err) {
-    const sft_tensor *tensor = sft_set_tensor_at(x->tuned, i);
-    size_t shard, number = 0;
-    const sft_tensor *base = sft_set_find(x->base, tensor->name, &shard);
+/* name: of the tensor in BASE. */
+static sft_code consider(extract *x, uint32_t i, sft_span name, sft_error *err) {
+    const sft_tensor named = named_tensor(x, &(extract_item){ .tuned = i, .name = name });
+    const sft_tensor *tensor = &named;
+    size_t shard;
+    const sft_tensor *base = sft_set_find(x->base, name, &shard);
     uint64_t rows = 0, cols = 0, kernel = 1;
     bool differ = false;
     if (!sfti_lora_shape(tensor, &rows, &cols)) return SFT_OK;
@@ -388,15 +412,13 @@ static sft_code consider(extract *x, uint32_t i, sft_error *err) {
     if (!base || !same_shape(tensor, base)) {
         return tensor->rank >= 2 ? sfti_factored_unmatched(x->f, tensor->name, err) : SFT_OK;
     }
-    for (size_t s = 0; s < shard; s++)
-        number += sft_file_tensor_count(sft_set_shard_at(x->base, s));
-    number += sft_file_tensor_index(sft_set_shard_at(x->base, shard), base);
+    uint32_t number = number_of(x->base, base, shard);
     if (tensor->dtype == SFT_I64 && base->dtype == SFT_I64) return SFT_OK; /* positions */
     x->f->blames = readable;
     if (!readable || !sfti_factored_readable(x->f, 1, x->base, number))
         return sfti_factored_not_readable(tensor, err);
     x->f->blames = 0;
-    extract_item item = { i, (uint32_t)number, 0, rows };
+    extract_item item = { i, number, 0, rows, name };
     for (uint32_t k = 2; k < tensor->rank; k++) kernel *= tensor->shape[k];
     bool weight = sfti_ends(tensor->name, ".weight") || sfti_ends(tensor->name, ".in_proj_weight");
     bool layer = tensor->rank >= 2 && rows > 1 && cols > 1
@@ -408,6 +430,19 @@ static sft_code consider(extract *x, uint32_t i, sft_error *err) {
     else if (tensor->rank == 1 && x->f->options.norms) return extract_whole(x, &item, err);
     else x->f->notes[SFT_ADAPTER_LEFT_OTHERS]++;
     return SFT_OK;
+}
+
+/* Tensors of BASE that metadata of the tuned model record as other names of its tensors. */
+static sft_code consider_tied(extract *x, sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < sft_set_tensor_count(x->base); i++) {
+        sft_span name = sft_set_tensor_at(x->base, i)->name;
+        size_t shard;
+        const sft_tensor *tied = sft_set_find(x->tuned, name, NULL)
+                               ? NULL : sfti_lora_tied(x->tuned, name, &shard);
+        if (tied) code = consider(x, number_of(x->tuned, tied, shard), name, err);
+    }
+    return code;
 }
 
 /* ── All ── */
@@ -426,7 +461,9 @@ sft_code sfti_plan_extract(sft_adapter_factors *f, sft_error *err) {
     if (!code) code = sfti_factored_scales(f, 1, x->base, err);
     if (!code) code = sfti_lora_naming_open(&f->arena, x->tuned, &x->naming, err);
     if (!code) code = sft_set_order(x->tuned, SFT_ORDER_NATURAL, order, err);
-    for (size_t i = 0; !code && i < count; i++) code = consider(x, order[i], err);
+    for (size_t i = 0; !code && i < count; i++)
+        code = consider(x, order[i], sft_set_tensor_at(x->tuned, order[i])->name, err);
+    if (!code) code = consider_tied(x, err);
     f->ctx = x;
     f->is_network = x->to == SFT_ADAPTER_KOHYA;
     f->compute = extract_layer;

@@ -254,7 +254,7 @@ sft_code sfti_lora_factors(const sfti_lora *lora, const sfti_lora_module *m, sft
     if (m->type != SFTI_TYPE_LORA || !tensor)
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, m->name,
                                 "expected a LoRA, found %s", sfti_lora_method(lora, m));
-    sft_code code = sfti_lora_alike(lora, m, tensor, err);
+    sft_code code = sfti_lora_alike(lora, m, err);
     if (code) return code;
     if (m->tucker) {
         uint64_t shape[3] = { m->out, m->in / m->kernel, m->kernel };

@@ -87,17 +87,10 @@ sfti_part sfti_lora_part(sft_span name) {
 
 /* ── Targets ── */
 
-static const sft_tensor *first_tensor(const sfti_lora *lora, const sfti_lora_module *m) {
-    const sft_tensor *first = NULL;
-    for (int i = 1; i < SFTI_SLOTS && !first; i++)
-        if (i != SFTI_SLOT_ALPHA) first = sfti_lora_tensor(lora, m, (sfti_adapter_slot)i);
-    return first;
-}
-
 /* Tensors of a model that fold to one name, or that two spellings of a name mean. */
 static sft_code refuse_two(const map_names *names, const sfti_lora_module *m,
                            const sfti_lora_target *a, const sfti_lora_target *b, sft_error *err) {
-    const sft_tensor *first = first_tensor(names->lora, m);
+    const sft_tensor *first = sfti_lora_first(names->lora, m);
     sft_span one = sft_set_tensor_at(names->model, a->tensor)->name;
     sft_span other = sft_set_tensor_at(names->model, b->tensor)->name;
     return sfti_fail_tensor(err, SFT_CAST_DTYPE, first->offset, first->name,
@@ -227,7 +220,7 @@ static sft_code settle_square(map_names *names, const stored_parts *all, sfti_lo
     if (!plain && !turned) turned = sfti_number_among(CONV1D, part) >= 0;
     target->turned = turned;
     if (plain != turned) return SFT_OK;
-    const sft_tensor *first = first_tensor(names->lora, m);
+    const sft_tensor *first = sfti_lora_first(names->lora, m);
     sft_code code = sfti_fail_tensor(err, SFT_CAST_DTYPE, first->offset, first->name,
                                      "expected a layer whose sizes or name tell whether "
                                      "\"fan_in_fan_out\" of the configuration is meant for it, "
@@ -308,7 +301,7 @@ static sft_code look_up(map_names *names, const sfti_lora_way *way, uint32_t ten
 static sft_code check_shape(const map_names *names, const sfti_lora_module *m, uint64_t covered,
                             const sfti_lora_target *target, sft_error *err) {
     const sft_tensor *tensor = sft_set_tensor_at(names->model, target->tensor);
-    const sft_tensor *first = first_tensor(names->lora, m);
+    const sft_tensor *first = sfti_lora_first(names->lora, m);
     uint64_t rows = 0, cols = 0;
     (void)sfti_lora_shape(tensor, target->transposed ? &cols : &rows,
                           target->transposed ? &rows : &cols);
@@ -375,7 +368,7 @@ static sft_code add_biases(map_names *names, sfti_lora_module *m, const uint32_t
         bool columns = inputs < 0 ? sft_tensor_elements(factor) != all : inputs > 0;
         if (columns && !required) continue;
         if (!fits && required) {
-            const sft_tensor *first = first_tensor(names->lora, m);
+            const sft_tensor *first = sfti_lora_first(names->lora, m);
             return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, first->offset, first->name,
                                     "expected a bias beside %.*s of the model, found %s",
                                     SFTI_CLIP(weight->name, 120),
@@ -421,7 +414,7 @@ static sft_code check_modules(const map_names *names, sft_error *err) {
             if (one->module == other->module || one->row >= other->row + other->rows
                 || other->row >= one->row + one->rows)
                 continue;
-            const sft_tensor *first = first_tensor(lora, &lora->modules[one->module]);
+            const sft_tensor *first = sfti_lora_first(lora, &lora->modules[one->module]);
             return sfti_fail_tensor(err, SFT_CAST_DTYPE, first->offset, first->name,
                                     "expected one module for %.*s of the model, found %.*s, too",
                                     SFTI_CLIP(sft_set_tensor_at(names->model, one->tensor)->name,

@@ -15,6 +15,13 @@ const sft_tensor *sfti_lora_tensor(const sfti_lora *lora, const sfti_lora_module
     return number ? sft_set_tensor_at(lora->set, number - 1) : NULL;
 }
 
+const sft_tensor *sfti_lora_first(const sfti_lora *lora, const sfti_lora_module *m) {
+    const sft_tensor *first = NULL;
+    for (int i = 1; i < SFTI_SLOTS && !first; i++)
+        if (i != SFTI_SLOT_ALPHA) first = sfti_lora_tensor(lora, m, (sfti_adapter_slot)i);
+    return first;
+}
+
 sft_code sfti_lora_told(sft_code code, sft_error *err) {
     bool file = code == SFT_SIZE_MISMATCH || code == SFT_CAST_DTYPE || code == SFT_CAST_VALUE
              || code == SFT_INCOMPLETE || code == SFT_TENSOR_DUPLICATE
@@ -122,9 +129,7 @@ static sft_code shape_in(const sfti_lora *lora, const sfti_lora_module *m, int s
 
 static sft_code lacks(const sfti_lora *lora, const sfti_lora_module *m, const char *what,
                       sft_error *err) {
-    const sft_tensor *one = NULL;
-    for (int i = 1; i < SFTI_SLOTS && !one; i++)
-        one = sfti_lora_tensor(lora, m, (sfti_adapter_slot)i);
+    const sft_tensor *one = sfti_lora_first(lora, m);
     return sfti_fail_tensor(err, SFT_INCOMPLETE, one->offset, one->name,
                             "expected %s of the same module, found none", what);
 }
@@ -259,6 +264,14 @@ static sft_code kron_factor(const sfti_lora *lora, const sfti_lora_module *m, bo
     return code;
 }
 
+static bool is_told_lokr(const sfti_lora *lora, const sfti_lora_module *m) {
+    for (size_t i = 0; i < lora->config_count; i++)
+        if (lora->configs[i].type == SFTI_TYPE_LOKR
+            && sfti_lora_config_covers(&lora->configs[i], m->name))
+            return true;
+    return false;
+}
+
 static sft_code size_lokr(const sfti_lora *lora, sfti_lora_module *m, sft_error *err) {
     uint64_t rows[2] = { 1, 1 }, cols[2] = { 1, 1 }, kernels[2], ranks[2], flat = 0;
     lora_shape of = { NULL, 0, 0 };
@@ -268,9 +281,7 @@ static sft_code size_lokr(const sfti_lora *lora, sfti_lora_module *m, sft_error 
     for (int i = 1; i < SFTI_SLOT_ALPHA && !of.tensor; i++)
         of.tensor = sfti_lora_tensor(lora, m, (sfti_adapter_slot)i);
     const sft_tensor *second = sfti_lora_tensor(lora, m, SFTI_SLOT_KRON_2);
-    const sfti_lora_config *config = sfti_lora_config_of(lora, m->name);
-    bool peft = sfti_begins(m->name, "base_model.")
-             || (config && config->type == SFTI_TYPE_LOKR);
+    bool peft = sfti_begins(m->name, "base_model.") || is_told_lokr(lora, m);
     if (peft && second && second->rank == 3 && (rows[0] > 1 || cols[0] > 1)) {
         code = sfti_fail_tensor(err, SFT_CAST_DTYPE, second->offset, second->name,
                                 "expected LoKr of linear layers and 2-D convolutions, found a "
@@ -345,65 +356,118 @@ static sft_code size_rest(const sfti_lora *lora, sfti_lora_module *m, sft_error 
 /* ── Alpha ── */
 
 bool sfti_lora_is_whole(const sfti_lora *lora, const sfti_lora_module *m) {
-    const sfti_lora_config *config = sfti_lora_config_of(lora, m->name);
-    return m->type == SFTI_TYPE_LOKR && m->rank == 0 && !m->slot[SFTI_SLOT_ALPHA] && config
-        && config->type == SFTI_TYPE_LOKR;
+    return m->type == SFTI_TYPE_LOKR && m->rank == 0 && !m->slot[SFTI_SLOT_ALPHA]
+        && is_told_lokr(lora, m);
 }
 
-static sft_code scale_module(const sfti_lora *lora, sfti_lora_module *m, sft_error *err) {
+static sft_code read_alpha(const sfti_lora *lora, sfti_lora_module *m, sft_error *err) {
     const sft_tensor *tensor = sfti_lora_tensor(lora, m, SFTI_SLOT_ALPHA);
-    const sfti_lora_config *config = sfti_lora_config_of(lora, m->name);
     float value = 0;
     uint64_t rows, cols;
-    if (tensor) {
-        if (!sfti_lora_shape(tensor, &rows, &cols) || rows * cols != 1)
-            return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, tensor->offset, tensor->name,
-                                    "expected one number as alpha, found another shape");
-        sft_code code = sfti_lora_read(lora->set, tensor, 0, 1, &value, err);
-        if (code) return code;
-        m->alpha = (double)value;
+    if (!tensor) return SFT_OK;
+    if (!sfti_lora_shape(tensor, &rows, &cols) || rows * cols != 1)
+        return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, tensor->offset, tensor->name,
+                                "expected one number as alpha, found another shape");
+    sft_code code = sfti_lora_read(lora->set, tensor, 0, 1, &value, err);
+    m->alpha = (double)value;
+    m->has_alpha = true;
+    if (m->rank > 0) m->scale = m->alpha / (double)m->rank;
+    return code;
+}
+
+/* What a configuration says that the product is multiplied with; false: nothing. */
+static bool told_scale(const sfti_lora_config *config, const sfti_lora_module *m, double *alpha,
+                       double *scale) {
+    bool whole = m->rank == 0 && m->type == SFTI_TYPE_LOKR && config->type == SFTI_TYPE_LOKR;
+    double rank = (double)(whole ? config->rank : m->rank);
+    if ((m->rank == 0 && !whole) || !sfti_lora_config_alpha(config, m->name, alpha)) return false;
+    *scale = rank > 0 ? *alpha / (config->rslora ? sfti_root(rank) : rank) : 1;
+    return true;
+}
+
+/* But for what the dtype of an alpha rounds away. */
+static bool is_near(double a, double b, const sft_tensor *tensor) {
+    bool narrow = tensor && sft_dtype_describe(tensor->dtype)->bits < 32;
+    double off = a - b, size = b < 0 ? -b : b, most = size * (narrow ? 1.0 / 256 : 1e-6);
+    return off <= most && -off <= most;
+}
+
+/* Programs read one of those that tell it, and not all the same one. */
+static sft_code scale_module(const sfti_lora *lora, sfti_lora_module *m, sft_error *err) {
+    const sft_tensor *tensor = sfti_lora_tensor(lora, m, SFTI_SLOT_ALPHA);
+    const sft_tensor *first = tensor ? tensor : sfti_lora_first(lora, m);
+    const char *by = "its alpha";
+    sft_code code = read_alpha(lora, m, err);
+    for (size_t i = 0; !code && i < lora->config_count; i++) {
+        const sfti_lora_config *config = &lora->configs[i];
+        const char *name = config->beside ? "adapter_config.json" : SFTI_LORA_CONFIG_KEY;
+        double alpha, scale;
+        if (!sfti_lora_config_covers(config, m->name) || !told_scale(config, m, &alpha, &scale))
+            continue;
+        if (m->has_alpha && !is_near(m->scale, scale, tensor))
+            return sfti_fail_tensor(err, SFT_CAST_DTYPE, first->offset, first->name,
+                                    "expected one scale for its module, found %g by %s and %g by "
+                                    "%s, of which some programs read one and some the other: "
+                                    "correct one, or leave it out", m->scale, by, scale, name);
+        if (m->has_alpha) continue;
+        m->alpha = alpha;
+        m->scale = scale;
         m->has_alpha = true;
-    } else if (config && (m->rank > 0 || sfti_lora_is_whole(lora, m))) {
-        m->has_alpha = sfti_lora_config_alpha(config, m->name, &m->alpha);
+        by = name;
     }
-    double rank = (double)(m->rank || tensor || !config ? m->rank : config->rank);
-    if (m->has_alpha && rank > 0) {
-        bool root = !tensor && config && config->rslora;
-        m->scale = m->alpha / (root ? sfti_root(rank) : rank);
-    }
-    return SFT_OK;
+    return code;
 }
 
 /* ── All ── */
 
 #define PATTERNS_MOST (1u << 28) /* that are compared with names of modules */
 
-sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m,
-                         const sft_tensor *tensor, sft_error *err) {
-    const sfti_lora_config *config = sfti_lora_config_of(lora, m->name);
-    if (!config) return SFT_OK;
+static sft_code is_alike(const sfti_lora *lora, const sfti_lora_module *m,
+                         const sfti_lora_config *config, sft_error *err) {
+    const sft_tensor *tensor = sfti_lora_first(lora, m);
+    const sfti_lora_config *first = sfti_lora_config_of(lora, m->name);
+    if (config->fan_in_fan_out != first->fan_in_fan_out || config->rslora != first->rslora
+        || config->cayley != first->cayley || config->terms != first->terms)
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                "expected configurations that agree on its module, found "
+                                "different ones (adapter_config.json, "
+                                SFTI_LORA_CONFIG_KEY ")");
     if (config->unlike.len > 0)
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
                                 "expected an adapter as PEFT has it by default, found \"%.*s\" in "
                                 "its configuration", SFTI_CLIP(config->unlike, 80));
     bool other = config->type != SFTI_ADAPTER_TYPES && config->type != m->type;
     bool plain = config->dora && !m->slot[SFTI_SLOT_MAGNITUDE];
+    if (!config->dora && m->slot[SFTI_SLOT_MAGNITUDE])
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                "expected \"use_dora\" in the configuration of a module with "
+                                "magnitudes, which PEFT ignores without it and others apply, "
+                                "found none");
     if (other || plain)
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
                                 "expected tensors of the method that the adapter's configuration "
                                 "tells, found %s without %s", sfti_lora_method(lora, m),
                                 other ? "that \"peft_type\"" : "DoRA's magnitudes");
-    if (sfti_lora_is_whole(lora, m) && (config->ranks || (m->has_alpha && !config->rank)))
+    bool whole = config->type == SFTI_TYPE_LOKR && sfti_lora_is_whole(lora, m);
+    if (whole && (config->ranks || (m->has_alpha && !config->rank)))
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
                                 "expected one rank in the adapter's configuration, by which "
                                 "factors that are whole are scaled, too, found %s",
                                 config->ranks ? "several" : "none");
-    if (m->type == SFTI_TYPE_LORA && config->rank && !config->ranks && config->rank != m->rank)
+    if (m->rank && config->rank && !config->ranks && config->rank != m->rank)
         return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, tensor->offset, tensor->name,
                                 "expected a rank of %llu as the adapter's configuration tells, "
                                 "found %llu", (unsigned long long)config->rank,
                                 (unsigned long long)m->rank);
     return SFT_OK;
+}
+
+sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m, sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < lora->config_count; i++)
+        if (sfti_lora_config_covers(&lora->configs[i], m->name))
+            code = is_alike(lora, m, &lora->configs[i], err);
+    return code;
 }
 
 static sft_code size_module(const sfti_lora *lora, sfti_lora_module *m, sft_error *err) {
@@ -493,6 +557,7 @@ sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft
     if (!code && inside.data) code = sfti_lora_config_read(out, inside, true, err);
     if (!code) code = group_tensors(out, err);
     if (!code) code = drop_empty(out, err);
+    if (!code) code = sfti_lora_check_components(out, err);
     for (size_t i = 0; !code && i < out->config_count; i++)
         if (out->configs[i].dotted > 0 && out->count > PATTERNS_MOST / out->configs[i].dotted)
             code = sfti_fail(err, SFT_CAST_DTYPE,

@@ -162,7 +162,7 @@ static sft_code load_packed(sfti_lora_op *op, const sft_tensor *tensor, sfti_are
     if (size * (size - 1) / 2 != cols || op->kernel != 1 || op->channels % size
         || (rows != 1 && rows != op->channels / size))
         return refuse_blocks(op, tensor, err);
-    sft_code code = sfti_lora_alike(op->lora, op->module, tensor, err);
+    sft_code code = sfti_lora_alike(op->lora, op->module, err);
     if (code) return code;
     code = sfti_lora_load(op->lora->set, tensor, arena, &stored, err);
     if (!code) code = sfti_matrix_new(arena, rows * size, size, &op->a, err);

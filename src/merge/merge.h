@@ -115,15 +115,15 @@ sft_code sfti_merge_values_read(sfti_merge_param param, sft_span text, sfti_aren
 
 /* ── Recipes (recipe.c) ── */
 
-typedef struct sfti_merge_source {
+typedef struct sfti_slice_source {
     uint32_t model;
     uint64_t first; /* layer */
-} sfti_merge_source;
+} sfti_slice_source;
 
 /* Layers of the result, from as many layers of each source. */
 typedef struct sfti_merge_slice {
     uint64_t layers;
-    sfti_merge_source *sources;
+    sfti_slice_source *sources;
     size_t count;
 } sfti_merge_slice;
 
@@ -314,6 +314,7 @@ typedef struct sfti_merge_row {
     uint64_t counted;         /* elements, from the first on, of which `losses` tells */
     uint64_t losses[2];       /* computed values that were not 0, and that rounding made 0 */
     bool is_mixed;            /* of floats in `from`, of integers in another model: it is copied */
+    bool is_alpha;            /* of factors of an adapter, the same in all models: it is copied */
 } sfti_merge_row;
 
 #define SFTI_MERGE_COPIED UINT64_MAX

@@ -118,7 +118,8 @@ static sft_code resolve(sfti_merge_op *op, sft_error *err) {
     return SFT_OK;
 }
 
-/* A tensor that is not in enough models, or of integers in some, is the reference's. */
+/* A tensor that is not in enough models, or of integers in some, is the reference's; so is an
+ * alpha. */
 static sft_code choose(sfti_merge_op *op, const sfti_merge_plan *plan, const sfti_merge_row *row,
                        sft_error *err) {
     uint32_t none = SFTI_MERGE_ALL;
@@ -132,7 +133,8 @@ static sft_code choose(sfti_merge_op *op, const sfti_merge_plan *plan, const sft
     if (op->has_base) op->model[op->count] = (uint32_t)plan->base;
     bool lacks_base = plan->base != SIZE_MAX && !op->has_base;
     sft_code code = resolve(op, err);
-    if (!lacks_base && op->count >= op->method->least && !row->is_mixed) return code;
+    if (!lacks_base && op->count >= op->method->least && !row->is_mixed && !row->is_alpha)
+        return code;
     op->method = sfti_merge_method_of(sft_span_cstr("passthrough"));
     op->has_base = false;
     op->count = 1;
@@ -240,9 +242,10 @@ static sft_code take_sources(sfti_merged *merged, sft_error *err) {
 /* Factors are of the alpha that the configuration beside them says. */
 static sft_code check_configs(const sfti_merge_plan *plan, size_t *blame, sft_error *err) {
     sft_span first = { "", 0 };
-    for (size_t i = 0; i < plan->count; i++)
-        for (size_t s = 0; s < sft_set_shard_count(plan->models[i].stored); s++) {
-            const sft_file *file = sft_set_shard_at(plan->models[i].stored, s);
+    for (size_t i = 0; i < plan->count; i++) {
+        const sft_set *set = plan->models[i].stored ? plan->models[i].stored : plan->models[i].set;
+        for (size_t s = 0; s < sft_set_shard_count(set); s++) {
+            const sft_file *file = sft_set_shard_at(set, s);
             sft_span config = { "", 0 };
             (void)sft_file_metadata_get(file, sft_span_cstr(SFTI_LORA_CONFIG_KEY), &config);
             if (i + s == 0) first = config;
@@ -253,6 +256,7 @@ static sft_code check_configs(const sfti_merge_plan *plan, size_t *blame, sft_er
                              ") in all models, found different ones: factors of one would be read "
                              "with another's alpha");
         }
+    }
     return SFT_OK;
 }
 
@@ -269,6 +273,7 @@ sft_code sfti_merged_new(const sfti_merge_plan *plan, sfti_merged **out, size_t 
     sft_code code = check_configs(plan, blame, err);
     if (!code)
         code = sfti_merge_rows_find(&merged->plan, &merged->arena, &merged->rows, blame, err);
+    if (!code) code = sfti_merge_alphas_check(plan, &merged->rows, blame, err);
     merged->streamed = sfti_arena_array(&merged->arena, merged->rows.count,
                                         sizeof *merged->streamed);
     merged->follows = sfti_arena_array(&merged->arena, merged->rows.count,

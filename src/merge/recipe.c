@@ -277,7 +277,7 @@ static sft_code read_slice_source(recipe_text *r, const recipe_node *n, sfti_mer
             code = refuse_line(r, n->line, "each model once in a slice");
     if (code) return code;
     slice->layers = last - first;
-    slice->sources[slice->count++] = (sfti_merge_source){ model, first };
+    slice->sources[slice->count++] = (sfti_slice_source){ model, first };
     return read_params(r, child_of(n, sft_span_cstr("parameters")), model);
 }
 
@@ -500,7 +500,7 @@ static void write_slices(const sfti_merge_recipe *recipe, const sft_span *names,
         sfti_json_open(w, '{');
         sfti_json_put_open(w, "sources", '[');
         for (size_t k = 0; k < slice->count; k++) {
-            const sfti_merge_source *source = &slice->sources[k];
+            const sfti_slice_source *source = &slice->sources[k];
             write_model(recipe, names, source->model, w);
             sfti_json_put_open(w, "layer_range", '[');
             sfti_json_uint(w, source->first);

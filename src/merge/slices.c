@@ -174,7 +174,7 @@ sft_code sfti_merge_slices_list(const sfti_merge_plan *plan, sfti_arena *arena,
     }
     for (size_t n = 0; !code && n < plan->slice_count; n++)
         for (size_t k = 0; !code && k < plan->slices[n].count; k++) {
-            const sfti_merge_source *source = &plan->slices[n].sources[k];
+            const sfti_slice_source *source = &plan->slices[n].sources[k];
             uint64_t end = source->first + plan->slices[n].layers;
             *blame = source->model;
             if (end > run.models[source->model].layers)

@@ -98,6 +98,9 @@ typedef struct sfti_merge_rows {
 /* All rows but `begin`, in the order of the reference. */
 sft_code sfti_merge_rows_find(const sfti_merge_plan *plan, sfti_arena *arena, sfti_merge_rows *out,
                               size_t *blame, sft_error *err);
+/* Refuses alphas of adapters that differ, and notes the others in their rows (alphas.c). */
+sft_code sfti_merge_alphas_check(const sfti_merge_plan *plan, sfti_merge_rows *rows, size_t *blame,
+                                 sft_error *err);
 #define SFTI_MERGE_NAME ((size_t)1088)
 /* What a row's tensor, a reference of this name, is called in a model; false: the model is not in
  * the row's slice. */

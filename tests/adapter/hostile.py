@@ -143,7 +143,7 @@ CASES = [
      {".lora_A.weight": zeros(2, 4), ".lora_B.weight": zeros(8, 2)}, 1, "found none among"),
 ]
 CONFIGS = [
-    ("DoRA of a turned layer", '{"fan_in_fan_out": true}', 1, "other way round"),
+    ("DoRA of a turned layer", '{"fan_in_fan_out": true, "use_dora": true}', 1, "other way round"),
     ("no JSON", "{", 2, "at byte 1 of the adapter's configuration"),
     ("no object", "[1]", 2, "JSON object"),
     ("a regular expression", '{"lora_alpha": 1, "alpha_pattern": {".*c": 2}}', 1, "regular"),

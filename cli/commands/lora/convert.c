@@ -129,6 +129,8 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
     options.alloc = &c->alloc;
     code = sft_adapter_conversion_new(run->adapter.set, &options, &run->conversion, err);
     if (!code) code = check_matched(run, err);
+    if (!code) code = sfti_lora_open(run->adapter.set, options.config, &run->adapter.lora, err);
+    if (!code) lora_warn_of_alpha(c, &run->adapter);
     cli_output out;
     if (code) return code;
     code = cli_output_begin(&out, c, run->adapter.path, CLI_TARGET_NEW, err);

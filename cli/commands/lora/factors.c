@@ -210,6 +210,27 @@ static sft_code check_unmatched(factors_run *run, sft_error *err) {
                        "--ignore-unmatched leaves them out", count);
 }
 
+/* extract: nothing tells how they would differ. */
+static void say_lacking(const factors_run *run) {
+    cli *c = run->c;
+    const sft_set *tuned = run->parts.sets[0], *base = run->parts.sets[1];
+    size_t count = 0, shard;
+    sft_span first = { "", 0 };
+    for (size_t i = 0; i < sft_set_tensor_count(base); i++) {
+        sft_span name = sft_set_tensor_at(base, i)->name;
+        if (sft_set_find(tuned, name, NULL) || sfti_lora_tied(tuned, name, &shard)) continue;
+        if (count++ == 0) first = name;
+    }
+    if (count == 0) return;
+    cli_flush(&c->out);
+    cli_text(&c->err, "safetensors: ");
+    cli_path(&c->err, run->paths[0], ": lacks %zu tensor%s of BASE, and OUT has no change for %s: ",
+             count, count == 1 ? "" : "s", count == 1 ? "it" : "them");
+    cli_quoted(&c->err, first);
+    cli_text(&c->err, count == 1 ? "\n" : ", ...\n");
+    cli_flush(&c->err);
+}
+
 static void say_notes(const factors_run *run) {
     static const struct { sft_adapter_note note; const char *what; } notes[] = {
         { SFT_ADAPTER_KEPT_WHOLE,
@@ -440,6 +461,7 @@ static sft_code factor_all(factors_run *run, char **operands, size_t count, sft_
     if (code) return blame_input(run, code, err);
     code = write_factors(run, &out, err);
     if (!code) say_notes(run);
+    if (!code && run->verb == SFT_ADAPTER_EXTRACT) say_lacking(run);
     return code;
 }
 

@@ -26,6 +26,8 @@ sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_
  * out->lora stays empty. */
 sft_code lora_borrow(cli *c, sft_set *set, const char *path, lora_adapter *out, sft_error *err);
 void lora_close(lora_adapter *adapter);
+/* PEFT keeps alpha out of the file, and nothing beside it tells one. */
+void lora_warn_of_alpha(cli *c, const lora_adapter *adapter);
 
 /* Report an error: the files were read and do not go together, or hold what nobody can merge (the
  * status is 1), or could not be read (2). */

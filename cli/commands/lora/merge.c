@@ -56,22 +56,6 @@ static sft_code check_matched(merge_run *run, size_t k, sft_error *err) {
                      "modules and tensors; --ignore-unmatched leaves them out", count);
 }
 
-/* PEFT keeps alpha out of the file. */
-static void warn_of_alpha(merge_run *run, const lora_adapter *adapter) {
-    size_t count = 0;
-    for (size_t i = 0; i < adapter->lora.count; i++) {
-        const sfti_lora_module *m = &adapter->lora.modules[i];
-        count += m->rank > 0 && !m->has_alpha && m->name.len > 11
-              && memcmp(m->name.data, "base_model.", 11) == 0;
-    }
-    if (count == 0) return;
-    cli_flush(&run->c->out);
-    cli_text(&run->c->err, "safetensors: ");
-    cli_path(&run->c->err, adapter->path,
-             ": warning: no adapter_config.json of PEFT says what alpha is: taken as the rank\n");
-    cli_flush(&run->c->err);
-}
-
 /* ── Another base ── */
 
 static void warn_of_base(merge_run *run, const lora_adapter *adapter) {
@@ -257,7 +241,7 @@ static sft_code add_adapter(merge_run *run, size_t i, char *operand, sft_error *
     code = sft_adapter_merge_add(run->merge, adapter->set, &use, err);
     if (!code) code = check_matched(run, i, err);
     if (!code) warn_of_base(run, adapter);
-    if (!code) warn_of_alpha(run, adapter);
+    if (!code) lora_warn_of_alpha(c, adapter);
     return code;
 }
 

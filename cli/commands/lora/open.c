@@ -3,6 +3,8 @@
 #include "support/files.h"
 #include "support/models.h"
 
+#include <string.h>
+
 sft_code lora_borrow(cli *c, sft_set *set, const char *path, lora_adapter *out, sft_error *err) {
     out->path = path;
     out->strength = 1;
@@ -27,6 +29,21 @@ sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
                          "expected an adapter (LoRA and the like), found none of its tensors");
     return code;
+}
+
+void lora_warn_of_alpha(cli *c, const lora_adapter *adapter) {
+    size_t count = 0;
+    for (size_t i = 0; i < adapter->lora.count; i++) {
+        const sfti_lora_module *m = &adapter->lora.modules[i];
+        count += m->rank > 0 && !m->has_alpha && m->name.len > 11
+              && memcmp(m->name.data, "base_model.", 11) == 0;
+    }
+    if (count == 0) return;
+    cli_flush(&c->out);
+    cli_text(&c->err, "safetensors: ");
+    cli_path(&c->err, adapter->path,
+             ": warning: no adapter_config.json of PEFT says what alpha is: taken as the rank\n");
+    cli_flush(&c->err);
 }
 
 void lora_close(lora_adapter *adapter) {

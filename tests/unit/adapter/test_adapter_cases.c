@@ -343,9 +343,41 @@ static void takes_configurations(void **unused) {
         { "the root of the rank", ZEROS, "c.lora_A.weight F32 4,2 1;c.lora_B.weight F32 2,4 1", RS,
           SFT_OK,
           "c.weight F32 2,2 8 8 8 8" },
-        { "not where a tensor tells it", ZEROS, "c.lora_A.weight F32 4,2 1;"
-          "c.lora_B.weight F32 2,4 1;c.alpha F32 - 4", RS, SFT_OK,
-          "c.weight F32 2,2 4 4 4 4" },
+        { "another scale than a tensor tells", ZEROS, "c.lora_A.weight F32 4,2 1;"
+          "c.lora_B.weight F32 2,4 1;c.alpha F32 - 4", RS, SFT_CAST_DTYPE,
+          "found 1 by its alpha and 2 by adapter_config.json" },
+        { "the scale that a tensor tells", ZEROS, "c.lora_A.weight F32 4,2 1;"
+          "c.lora_B.weight F32 2,4 1;c.alpha F32 - 8", RS, SFT_OK, "c.weight F32 2,2 8 8 8 8" },
+        { "an alpha that BF16 rounds", ZEROS, A B "c.alpha BF16 - 1.6", "{\"lora_alpha\":1.6}",
+          SFT_OK, "c.weight F32 2,2 16.016 32.031 32.031 64.062" },
+        { "an alpha of a whole LoKr", ZEROS, "c.lokr_w1 F32 1,1 1;c.lokr_w2 F32 2,2 1;"
+          "c.alpha F32 - 4", "{\"peft_type\":\"LOKR\",\"r\":2,\"alpha\":4}", SFT_CAST_DTYPE,
+          "found 1 by its alpha and 2 by adapter_config.json" },
+        { "beside metadata that tell the same", ZEROS,
+          SAID("{\"r\":1,\"lora_alpha\":2}") A B, "{\"peft_type\":\"LORA\",\"lora_alpha\":2}",
+          SFT_OK, "c.weight F32 2,2 20 40 40 80" },
+        { "beside metadata that tell what it does not", ZEROS,
+          SAID("{\"lora_alpha\":2}") A B, "{\"r\":1}", SFT_OK, "c.weight F32 2,2 20 40 40 80" },
+        { "beside metadata of another alpha", ZEROS, SAID("{\"lora_alpha\":2}") A B,
+          "{\"lora_alpha\":3}", SFT_CAST_DTYPE,
+          "found 3 by adapter_config.json and 2 by lora_adapter_metadata" },
+        { "beside metadata of another alpha of one layer", ZEROS,
+          SAID("{\"lora_alpha\":2,\"alpha_pattern\":{\"c\":4}}") A B, "{\"lora_alpha\":2}",
+          SFT_CAST_DTYPE, "found 2 by adapter_config.json and 4 by lora_adapter_metadata" },
+        { "beside metadata of a component", ZEROS, SAID("{\"transformer.lora_alpha\":2}")
+          T ".lora_A.weight F32 1,2 10 20;" T ".lora_B.weight F32 2,1 1 2", "{\"lora_alpha\":3}",
+          SFT_CAST_DTYPE, "found 3 by adapter_config.json and 2 by lora_adapter_metadata" },
+        { "of a component, and another of all", ZEROS,
+          SAID("{\"transformer.lora_alpha\":2,\"lora_alpha\":3}")
+          T ".lora_A.weight F32 1,2 10 20;" T ".lora_B.weight F32 2,1 1 2", NULL, SFT_CAST_DTYPE,
+          "by lora_adapter_metadata" },
+        { "beside metadata of another root", ZEROS, SAID("{\"use_rslora\":true}")
+          A B, "{\"lora_alpha\":2}", SFT_CAST_DTYPE, "expected configurations that agree" },
+        { "beside metadata of another type", ZEROS, SAID("{\"peft_type\":\"LOHA\"}")
+          A B, "{\"peft_type\":\"LORA\",\"lora_alpha\":8}", SFT_CAST_DTYPE,
+          "without that \"peft_type\"" },
+        { "beside metadata of another rank", ZEROS, SAID("{\"r\":2}") A B, "{\"r\":1}",
+          SFT_SIZE_MISMATCH, "expected a rank of 2" },
         { "of a name", ZEROS, A B, "{\"alpha_pattern\":{\"c\":2}}", SFT_OK,
           "c.weight F32 2,2 20 40 40 80" },
         { "the end of a name", ZEROS, "base_model.model." A "base_model.model." B,
@@ -385,6 +417,19 @@ static void takes_configurations(void **unused) {
           "true or false as \"use_dora\"" },
         { "DoRA without magnitudes", ZEROS, A B, "{\"use_dora\":true}", SFT_CAST_DTYPE,
           "found lora without DoRA's magnitudes" },
+        { "magnitudes without DoRA", ZEROS, A B "c.lora_magnitude_vector F32 2 1",
+          "{\"lora_alpha\":1,\"use_dora\":false}", SFT_CAST_DTYPE, "ignores without it" },
+        { "magnitudes, and nothing of DoRA", ZEROS, A B "c.lora_magnitude_vector F32 2 1",
+          "{\"lora_alpha\":1}", SFT_CAST_DTYPE, "ignores without it" },
+        { "LoRA that is LoHa", ZEROS, "c.hada_w1_a F32 2,1 1;c.hada_w1_b F32 1,2 1;"
+          "c.hada_w2_a F32 2,1 1;c.hada_w2_b F32 1,2 1", "{\"peft_type\":\"LORA\"}",
+          SFT_CAST_DTYPE, "found loha without that \"peft_type\"" },
+        { "another rank of LoHa", ZEROS, "c.hada_w1_a F32 2,1 1;c.hada_w1_b F32 1,2 1;"
+          "c.hada_w2_a F32 2,1 1;c.hada_w2_b F32 1,2 1", "{\"peft_type\":\"LOHA\",\"r\":4}",
+          SFT_SIZE_MISMATCH, "expected a rank of 4" },
+        { "another rank of LoKr", ZEROS, "c.lokr_w1 F32 1,1 1;c.lokr_w2_a F32 2,1 1;"
+          "c.lokr_w2_b F32 1,2 1", "{\"peft_type\":\"LOKR\",\"r\":4}", SFT_SIZE_MISMATCH,
+          "expected a rank of 4" },
         { "LoHa that is LoRA", ZEROS, A B, "{\"peft_type\":\"LOHA\"}", SFT_CAST_DTYPE,
           "without that \"peft_type\"" },
         { "a type of its own", ZEROS, A B, "{\"peft_type\":\"XLORA\"}", SFT_CAST_DTYPE,
@@ -407,11 +452,14 @@ static void takes_configurations(void **unused) {
         { "of a component", ZEROS, SAID("{\"transformer.lora_alpha\":2,\"unet.lora_alpha\":3}")
           T ".lora_A.weight F32 1,2 10 20;" T ".lora_B.weight F32 2,1 1 2", NULL, SFT_OK,
           "c.weight F32 2,2 20 40 40 80" },
+        { "of components under other names", ZEROS,
+          SAID("{\"transformer.lora_alpha\":2,\"text_encoder.r\":1}") A B, NULL, SFT_CAST_DTYPE,
+          "tells of (transformer, text_encoder), found ones that begin with \"c\"" },
         { "of one that begins so", ZEROS, SAID("{\"transform.lora_alpha\":2,\"lora_alpha\":3}")
           T ".lora_A.weight F32 1,2 10 20;" T ".lora_B.weight F32 2,1 1 2", NULL, SFT_OK,
           "c.weight F32 2,2 30 60 60 120" },
-        { "of the whole name", ZEROS, SAID("{\"c.lora_alpha\":2}") A B, NULL, SFT_OK,
-          "c.weight F32 2,2 10 20 20 40" },
+        { "of the whole name", ZEROS, SAID("{\"c.lora_alpha\":2}") A B, NULL, SFT_CAST_DTYPE,
+          "tells of (c), found ones that begin with \"c\"" },
         { "a name of a component", ZEROS,
           SAID("{\"transformer.alpha_pattern\":{\"^c\":2}}") T ".lora_A.weight F32 1,2 10 20;"
           T ".lora_B.weight F32 2,1 1 2", NULL, SFT_OK,
@@ -466,7 +514,8 @@ static void takes_configurations(void **unused) {
           "{\"fan_in_fan_out\":true}", SFT_SIZE_MISMATCH, "an adapter of another model?" },
         { "DoRA of what is turned", "c.weight F32 3,2", "c.lora_A.weight F32 1,3 1;"
           "c.lora_B.weight F32 2,1 1;c.lora_magnitude_vector F32 2 1",
-          "{\"fan_in_fan_out\":true}", SFT_CAST_DTYPE, "stored the other way round" },
+          "{\"fan_in_fan_out\":true,\"use_dora\":true}", SFT_CAST_DTYPE,
+          "stored the other way round" },
     };
     CHECK(cases);
 }

@@ -4,6 +4,7 @@
 
 #include "adapter/lowrank.h"
 #include "catalog/places.h"
+#include "support/adapters.h"
 #include "support/files.h"
 #include "support/models.h"
 

@@ -6,6 +6,7 @@
 #include "catalog/places.h"
 #include "os/os.h"
 #include "os/path.h"
+#include "support/adapters.h"
 #include "support/files.h"
 #include "support/models.h"
 #include "support/only_tensors.h"
@@ -213,7 +214,12 @@ static bool take_digests(catalog_rows *rows, catalog_row *row, const cli_model *
     }
     if (sha256.len) row->flags |= ROW_HASHED;
     if (!content.len || !cli_is_only_tensors(rows->c, model->set, model->import)) content = sha256;
-    return put_in(rows, row, ROWS_WEIGHTS, content, (sft_span){ "", 0 });
+    char key[2 * SFT_HASH_TEXT_SIZE] = "";
+    bool known = content.len > 0 && content.len < SFT_HASH_TEXT_SIZE;
+    if (known) memcpy(key, content.data, content.len);
+    if (known && cli_digest_adapter_config(rows->c, model->path, key + content.len, NULL))
+        key[0] = '\0';
+    return put_in(rows, row, ROWS_WEIGHTS, sft_span_cstr(key), (sft_span){ "", 0 });
 }
 
 static bool take_facts(catalog_rows *rows, catalog_row *row, const cli_model *model) {

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "edit/dropped.h"
 #include "os/io.h"
+#include "support/adapters.h"
 #include "support/cli.h"
 #include "support/output.h"
 
@@ -23,6 +24,7 @@ static sft_code begin_edit(cli_output *out, cli *c, const char *path, sft_error 
     sft_code code = cli_output_no_stream(c, err);
     if (code) return code;
     code = cli_output_begin(out, c, path, CLI_TARGET_EDIT, err);
+    if (!code && !out->in_place) code = cli_check_adapter_config(c, &path, 1, out->path, err);
     if (code) c->blame = out->blame;
     return code;
 }

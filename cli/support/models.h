@@ -130,12 +130,6 @@ sft_code cli_open_operand(cli *c, const char *operand, cli_inputs *inputs, const
  * port. *number: its text, within the operand; NULL: there is none, and *out is 1. */
 sft_code cli_cut_number(cli *c, char *operand, const char **number, double *out, sft_error *err);
 
-/* Whether a file has the name beside which adapter_config.json is read. */
-bool cli_is_adapter_model(const char *path);
-/* The text of PEFT's adapter_config.json beside an adapter of a fixed name; empty where there is
- * none. *out is empty before. */
-sft_code cli_read_adapter_config(cli *c, const char *model, sft_buffer *out, sft_error *err);
-
 /* ── Models in other formats ── */
 
 /* The options of convert that say what is imported. */

@@ -476,33 +476,3 @@ void cli_put_import(cli *c, sfti_json_writer *w, const char *path, const sft_imp
     else sfti_json_raw(w, (sft_span){ text.data, text.len });
     sft_buffer_free(&text);
 }
-
-/* ── Adapters ── */
-
-#define CONFIG_MOST ((uint64_t)4 << 20)
-
-bool cli_is_adapter_model(const char *path) {
-    sft_span name = cli_name_of(path);
-    return name.len >= 13 && memcmp(name.data, "adapter_model", 13) == 0;
-}
-
-/* PEFT's configuration lies beside its file of a fixed name, and means no other. */
-sft_code cli_read_adapter_config(cli *c, const char *model, sft_buffer *out, sft_error *err) {
-    sfti_arena arena = { .alloc = c->alloc };
-    int fd = -1;
-    sft_code code = SFT_OK;
-    if (!cli_is_adapter_model(model)) return SFT_OK;
-    char *path = cli_join_path(&arena, cli_folder_of(model), "adapter_config.json");
-    if (path && cli_is_remote(c, model)) {
-        code = cli_remote_read(c, path, CONFIG_MOST, out, err);
-        sfti_arena_free(&arena);
-        return code == SFT_NOT_FOUND ? SFT_OK : code;
-    }
-    int error = path ? cli_open_beside(path, &fd) : 0;
-    if (!path) code = sfti_fail_memory(err, strlen(model));
-    else if (!error) code = cli_read_beside(c, fd, CONFIG_MOST, out, err);
-    else if (error != ENOENT) code = sfti_io_fail(err, SFT_IO_OPEN, error, "open");
-    if (path && !error) sfti_os_close(fd);
-    sfti_arena_free(&arena);
-    return code;
-}

@@ -7,6 +7,7 @@
 #include "keys/digest_keys.h"
 #include "os/io.h"
 #include "os/path.h"
+#include "support/adapters.h"
 #include "support/cli.h"
 #include "support/files.h"
 #include "support/hints.h"
@@ -460,12 +461,15 @@ static uint32_t parts_mode(const cli_parts *parts) {
     return mode;
 }
 
-sft_code cli_output_sources(const cli *c, const cli_parts *parts, cli_output *out,
+sft_code cli_output_sources(cli *c, const cli_parts *parts, cli_output *out,
                             sft_error *err) {
     int64_t youngest = INT64_MIN, time = 0;
     sft_code code = SFT_OK;
     if (!out->in_place) sfti_mode_common(&out->options.mode, parts_mode(parts));
-    if (!c->set.keep_mtime) return SFT_OK;
+    if (!out->in_place && !parts->configured)
+        code = cli_check_adapter_config(c, parts->opened, parts->set_count,
+                                        out->stream ? NULL : out->path, err);
+    if (code || !c->set.keep_mtime) return code;
     for (size_t i = 0; !code && i < parts->path_count; i++) {
         code = cli_output_mtime(c, parts->paths[i], &time, err);
         if (time > youngest) youngest = time;
@@ -557,6 +561,10 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
     set_output o = { .c = c, .parts = parts, .shards = shards, .kept = { .alloc = c->alloc } };
     cli_progress progress;
     if (!c->set.output) return cli_usage_error(err, "expected -o DIR, found none");
+    sft_code code = SFT_OK;
+    if (!parts->configured)
+        code = cli_check_adapter_config(c, parts->opened, parts->set_count, NULL, err);
+    if (code) return code;
     const char *index = parts->set_count == 1 ? sft_set_index_path(parts->sets[0]) : NULL;
     o.options = (sft_save_set_options)SFT_SAVE_SET_OPTIONS_INIT;
     o.options.stem = c->set.stem ? c->set.stem : cli_index_stem(index, o.stem);
@@ -565,7 +573,7 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
     o.options.mode = parts_mode(parts);
     o.plan = cli_parts_plan(c, parts);
     o.options.plan = &o.plan;
-    sft_code code = cli_parts_drop_digests(c, parts, shards == 1, err);
+    code = cli_parts_drop_digests(c, parts, shards == 1, err);
     bool writes = !c->set.dry_run;
     if (!code && !writes) code = cli_check_folder(c, c->set.output, err);
     if (!code && writes && parts->set_count == 1) code = take_index_metadata(&o, err);

@@ -64,8 +64,9 @@ bool cli_output_is_file(const cli *c);
 /* With --keep-mtime *out becomes the time of the last change of that file. */
 sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_error *err);
 /* The result, unless it replaces the input, is readable and writable by those who may read and
- * write all files that the models are in; with --keep-mtime it gets the time of the youngest. */
-sft_code cli_output_sources(const cli *c, const cli_parts *parts, cli_output *out,
+ * write all files that the models are in; with --keep-mtime it gets the time of the youngest. What
+ * tells their alphas must hold there (cli_check_adapter_config). */
+sft_code cli_output_sources(cli *c, const cli_parts *parts, cli_output *out,
                             sft_error *err);
 /* Permission bits of a file, for sfti_mode_common; 0 when path is none, or NULL. */
 uint32_t cli_output_mode_of(const char *path);

@@ -39,6 +39,7 @@ typedef struct cli_parts {
     bool imported;      /* a model is in another format */
     bool as_matched;    /* --as named a tensor of one */
     bool changed;       /* some parts come from elsewhere */
+    bool configured;    /* the command itself reads adapter_config.json of the models */
     bool untold;        /* the command itself says what was written */
     /* Asked while they are written, `last` when all are, before the result is published: false
      * stops that. Or NULL. */

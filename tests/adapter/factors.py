@@ -198,7 +198,7 @@ def peft(folder):
     after, _ = load(folder, "out.safetensors")
     close(after["base_model.model.a.lora_B.weight"][0] @ after["base_model.model.a.lora_A.weight"][0],
           2 * up @ down, 2)
-    said = run(folder, "resize", "adapter_model.safetensors", "-o", "adapter_model-2.safetensors",
+    said = run(folder, "resize", "adapter_model.safetensors", "-o", "adapter_model.sft",
                "--rank", "2", "--no-sync", code=2)
     demand("which would be read with its alpha" in said, said)
     a, b = (after["base_model.model.e.lora_embedding_" + x][0] for x in "AB")

@@ -4,6 +4,7 @@
 #include "convert/computed.h"
 #include "convert/dropped.h"
 #include "safetensors_convert.h"
+#include "support/adapters.h"
 #include "support/files.h"
 #include "support/fresh.h"
 #include "support/hash.h"
@@ -253,15 +254,12 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
     cli *c = run->c;
     cli_output out;
     bool folder = is_folder_asked(run);
-    sft_code code = folder ? SFT_OK
+    sft_code code = folder ? cli_check_adapter_config(c, run->parts.opened, 1, NULL, err)
                            : cli_output_begin(&out, c, run->input, CLI_TARGET_EITHER, err);
     if (!folder && !code) code = cli_output_sources(c, &run->parts, &out, err);
     const char *output = folder ? c->set.output : out.path;
-    if (code) {
-        run->parts.path = out.blame;
-        return code;
-    }
-    run->parts.path = run->input;
+    run->parts.path = !code ? run->input : folder ? output : out.blame;
+    if (code) return code;
     code = plan_and_warn(run, err);
     if (code || is_unchanged(run)) return code;
     if (folder && c->set.dry_run && (code = cli_check_folder(c, output, err)) != SFT_OK) {

@@ -2,6 +2,7 @@
  * tests/cli/layout. */
 #include "commands/convert/convert.h"
 #include "commands/convert/layout.h"
+#include "support/adapters.h"
 #include "support/files.h"
 #include "support/output.h"
 #include "support/records.h"
@@ -237,7 +238,8 @@ static sft_code write_folder(layout_run *run, uint32_t to, sft_error *err) {
     cli_written written = CLI_WRITTEN_INIT;
     const char *input = sft_set_shard_path(run->parts.sets[0], 0);
     run->parts.changed = true;
-    sft_code code = cli_parts_drop_digests(c, &run->parts, true, err);
+    sft_code code = cli_check_adapter_config(c, run->parts.opened, run->parts.set_count, NULL, err);
+    if (!code) code = cli_parts_drop_digests(c, &run->parts, true, err);
     if (!code) code = save_folder(run, err);
     bool of_input = code == SFT_IO_READ || code == SFT_IO_SHRUNK || cli_is_remote_error(code);
     run->blame = of_input ? input : c->set.output;

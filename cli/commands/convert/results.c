@@ -6,6 +6,7 @@
 #include "convert/dropped.h"
 #include "formats/parts/blocks.h"
 #include "os/io.h"
+#include "support/adapters.h"
 #include "support/files.h"
 
 #include <inttypes.h>
@@ -233,8 +234,9 @@ sft_code convert_import(convert_run *run, sft_error *err) {
     size_t shards = sft_import_shard_count(c->import);
     if (shards <= 1 || !c->set.output || cli_output_is_file(c))
         return import_file(run, err);
+    code = cli_check_adapter_config(run->c, p->opened, p->set_count, NULL, err);
     /* shards without any tensor (all of them are aliases) are not written */
-    if (!cli_renumber(&p->arena, p->shard, p->count, shards, &used))
+    if (!code && !cli_renumber(&p->arena, p->shard, p->count, shards, &used))
         code = sfti_fail_memory(err, shards);
     if (!code && !c->set.dry_run) {
         cli_progress progress;

@@ -51,8 +51,7 @@ static int compare_keys(const void *ctx, uint32_t a, uint32_t b) {
     const dup_run *run = ctx;
     const dup_model *x = &run->models[a], *y = &run->models[b];
     int order = strcmp(x->key[run->sorted_by], y->key[run->sorted_by]);
-    bool meant = run->sorted_by == DUP_WEIGHTS || run->sorted_by == DUP_CONTENT;
-    return order || !meant ? order : strcmp(x->meant, y->meant);
+    return order || run->sorted_by == DUP_TENSORS ? order : strcmp(x->meant, y->meant);
 }
 
 static void sort_models(dup_run *run, dup_by by) {
@@ -399,10 +398,10 @@ const cli_command cli_dup_command = {
     "metadata, or the same content (names, shapes and values) in another order or split into "
     "other files. Only one model of each group takes part in the next comparison, so the wasted "
     "bytes of all groups can be added up. Models in a last kind of group have the same tensors, "
-    "but may be no duplicates: other names of a tensor differ, or what metadata say of reading "
-    "them (alphas of adapters, quantised layers), or a file in another format holds more than "
-    "tensors (the nodes of an ONNX model, the epoch of a checkpoint), which is not "
-    "compared.\n"
+    "but may be no duplicates: other names of a tensor differ, or what metadata or "
+    "adapter_config.json say of reading them (alphas of adapters, quantised layers), or a file in "
+    "another format holds more than tensors (the nodes of an ONNX model, the epoch of a "
+    "checkpoint), which is not compared.\n"
     "Sizes, shapes and a few samples are compared first; only models that agree in these are "
     "read. A file with several names (links) counts once. A file that is not a valid model is "
     "compared as a file.\n"

@@ -6,6 +6,7 @@
 #include "commands/dup/dup.h"
 #include "os/io.h"
 #include "os/path.h"
+#include "support/adapters.h"
 #include "support/models.h"
 #include "support/only_tensors.h"
 #include "support/renamed.h"
@@ -87,8 +88,9 @@ static void put_pair(sft_hasher *hasher, sft_pair pair) {
 }
 
 typedef struct dup_meant {
-    const sft_set *set;
+    const sft_set *set; /* NULL: not all of it is read */
     cli_aliases aliases;
+    char config[SFT_HASH_TEXT_SIZE]; /* digest of an adapter's, beside it; or empty */
 } dup_meant;
 
 /* Other names of tensors, and what says how they are read. */
@@ -97,7 +99,9 @@ static void put_meant(sft_hasher *hasher, const void *what, sft_error *err) {
     sft_pair reading;
     (void)err;
     for (size_t i = 0; i < meant->aliases.count; i++) put_pair(hasher, meant->aliases.pairs[i]);
-    for (size_t i = 0; cli_reading_at(meant->set, i, &reading); i++) put_pair(hasher, reading);
+    for (size_t i = 0; meant->set && cli_reading_at(meant->set, i, &reading); i++)
+        put_pair(hasher, reading);
+    sft_hasher_update(hasher, meant->config, strlen(meant->config));
 }
 
 static void put_size(sft_hasher *hasher, const void *what, sft_error *err) {
@@ -120,22 +124,23 @@ static uint64_t bytes_of_others(sfti_arena *arena, const char *path, const sft_i
     return sum;
 }
 
-/* Keys of an open model's tensors and of what they mean. */
+/* Keys of what the tensors of a model mean and, unless set is NULL, of these. */
 static void make_content_keys(cli *c, dup_model *model, const sft_set *set, sft_error *err) {
     sfti_arena arena = { .alloc = c->alloc };
-    size_t bytes = (sft_set_tensor_count(set) + 1) * sizeof(uint32_t);
+    size_t bytes = set ? (sft_set_tensor_count(set) + 1) * sizeof(uint32_t) : 1;
     uint32_t *order = sfti_take(&c->alloc, bytes);
     dup_named named = { set, order };
-    dup_meant meant = { set, { .count = 0 } };
+    dup_meant meant = { set, { .count = 0 }, "" };
     sft_pair reading;
     if (!order) sfti_fail_memory(err, bytes);
-    else if (!sft_set_order(set, SFT_ORDER_NAME, order, err)
+    else if (set && !sft_set_order(set, SFT_ORDER_NAME, order, err)
              && !cli_aliases_of(set, &arena, &meant.aliases, err)
              && !cli_aliases_once(&meant.aliases, &arena, err))
         make_key(c, model->key[DUP_TENSORS], put_content, &named, err);
-    if (meant.aliases.count > 0 || cli_reading_at(set, 0, &reading))
+    if (!err->code) (void)cli_digest_adapter_config(c, model->at.path, meant.config, err);
+    if (meant.aliases.count > 0 || *meant.config || (set && cli_reading_at(set, 0, &reading)))
         make_key(c, model->meant, put_meant, &meant, err);
-    if (!model->holds_more)
+    if (set && !model->holds_more)
         memcpy(model->key[DUP_CONTENT], model->key[DUP_TENSORS], SFT_HASH_TEXT_SIZE);
     sfti_release(&c->alloc, order, bytes);
     sfti_arena_free(&arena);
@@ -171,8 +176,8 @@ bool dup_look_at(cli *c, sfti_arena *arena, dup_model *model, const cli_input *i
         else model->bytes += bytes_of_others(arena, input->path, import, others);
     }
     cli_find_left(import, &is_partial, &model->holds_more);
-    if (!code && !err.code && !is_partial) /* compares the import's result */
-        make_content_keys(c, model, set, &err);
+    if (!err.code) /* compares the import's result */
+        make_content_keys(c, model, code || is_partial ? NULL : set, &err);
     sft_set_close(set);
     if (err.code) cli_fail_found(c, input, input->path, &err);
     return !err.code;

@@ -129,7 +129,7 @@ const cli_command cli_lora_command = {
     "the adapter does not. Where the other layout divides a layer, up is cut by rows and down "
     "repeated; where it fuses several, they are stacked, which the way back undoes, bit for bit. "
     "Different alphas of layers that are fused go into the matrices, which is reported. --to peft "
-    "writes adapter_config.json beside OUT, whose name begins with adapter_model; --to diffusers "
+    "writes adapter_config.json beside OUT, called adapter_model.safetensors; --to diffusers "
     "has it in the header.",
     CLI_EXAMPLES(
         { "safetensors lora info style.safetensors", "methods, ranks, alphas, norms" },

@@ -5,6 +5,7 @@
 #include "commands/convert/layout.h"
 #include "commands/lora/lora.h"
 #include "safetensors_adapter.h"
+#include "support/adapters.h"
 #include "support/files.h"
 #include "support/output.h"
 #include "support/parts.h"
@@ -91,7 +92,7 @@ static sft_code open_config(lora_conversion *run, const cli_output *out, sft_sin
     sft_span text = sft_adapter_conversion_config(run->conversion);
     os_info there;
     char *config = cli_join_path(&run->parts.arena, cli_folder_of(out->path),
-                                 "adapter_config.json");
+                                 CLI_ADAPTER_CONFIG);
     if (!config) return sfti_fail_memory(err, 1);
     run->blame = config;
     options.mode = out->options.mode;
@@ -135,12 +136,13 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
     if (code) return code;
     code = cli_output_begin(&out, c, run->adapter.path, CLI_TARGET_NEW, err);
     if (code) run->blame = out.blame;
+    run->parts.configured = true;
     if (!code) code = cli_output_sources(c, &run->parts, &out, err);
     if (!code) run->parts.changed = true;
     if (!code) code = cli_parts_drop_digests(c, &run->parts, true, err);
     if (code) return code;
     if (peft && !cli_is_adapter_model(out.path))
-        return cli_usage_error(err, "expected an OUT whose name begins with adapter_model for "
+        return cli_usage_error(err, "expected an OUT called adapter_model.safetensors for "
                                "PEFT, for only beside that adapter_config.json is read, found "
                                "another");
     sft_sink config = { 0 };

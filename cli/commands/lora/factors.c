@@ -7,6 +7,7 @@
 #include "keys/digest_keys.h"
 #include "os/os.h"
 #include "safetensors_adapter.h"
+#include "support/adapters.h"
 #include "support/files.h"
 #include "support/hash.h"
 #include "support/hints.h"
@@ -259,19 +260,11 @@ static void say_notes(const factors_run *run) {
 
 /* Without alphas of its own, a file of PEFT's name beside PEFT's configuration gets its alpha. */
 static sft_code check_beside(const factors_run *run, const cli_output *out, sft_error *err) {
-    sfti_arena arena = { .alloc = run->c->alloc };
-    bool any = false, there = false;
+    bool any = false;
     const sft_adapter_factor *factor;
-    os_info info;
     for (size_t i = 0; (factor = sft_adapter_factors_at(run->factors, i)); i++)
         any = any || !factor->has_alpha;
-    if (out->stream || !any || !cli_is_adapter_model(out->path)) return SFT_OK;
-    char *path = cli_join_path(&arena, cli_folder_of(out->path), "adapter_config.json");
-    if (path) there = sfti_os_info_path(path, true, &info) == 0;
-    sfti_arena_free(&arena);
-    if (!there) return SFT_OK;
-    return sfti_fail(err, SFT_BAD_ARGUMENT, "expected no adapter_config.json beside a new file of "
-                     "this name, which would be read with its alpha, found one");
+    return any && !out->stream ? cli_check_adapter_config(run->c, NULL, 0, out->path, err) : SFT_OK;
 }
 
 /* ── Results ── */
@@ -450,6 +443,7 @@ static sft_code factor_all(factors_run *run, char **operands, size_t count, sft_
     if (code) return code;
     code = cli_output_begin(&out, c, run->paths[0], CLI_TARGET_NEW, err);
     if (code) run->blame = out.blame;
+    run->parts.configured = true;
     if (!code) code = cli_output_sources(c, &run->parts, &out, err);
     if (!code && (code = check_beside(run, &out, err)) != SFT_OK) run->blame = out.path;
     if (code) return code;

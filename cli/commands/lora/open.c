@@ -1,5 +1,6 @@
 /* Adapters that operands name. */
 #include "commands/lora/lora.h"
+#include "support/adapters.h"
 #include "support/files.h"
 #include "support/models.h"
 

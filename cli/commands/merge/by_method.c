@@ -1,5 +1,6 @@
 /* merge --method: models merged by value. */
 #include "commands/merge/merge.h"
+#include "support/adapters.h"
 #include "support/hints.h"
 #include "support/models.h"
 #include "support/output.h"
@@ -211,6 +212,16 @@ static bool models_hold(void *ctx, bool last) {
     return !sfti_merge_models_check(run->models, run->recipe.count, &run->changed, &run->change);
 }
 
+/* What configures the reference is read with the others'. */
+static sft_code check_configs(merge_run *run, sft_error *err) {
+    const char *paths[SFTI_MERGE_MODELS];
+    for (size_t i = 0; i < run->recipe.count; i++) paths[i] = run->inputs[i].path;
+    run->parts.configured = true;
+    run->blame = run->c->set.output;
+    return cli_check_adapter_config(run->c, paths, run->recipe.count,
+                                    cli_output_is_stream(run->c) ? NULL : run->c->set.output, err);
+}
+
 static sft_code write_merged(merge_run *run, sft_error *err) {
     cli *c = run->c;
     cli_parts *p = &run->parts;
@@ -258,6 +269,7 @@ static sft_code merge_all(merge_run *run, char **operands, size_t count, sft_err
     memset(run->inputs, 0, most * sizeof *run->inputs);
     if (!code) code = merge_asked(run, operands, count, err);
     if (!code) code = open_all(run, err);
+    if (!code && run->c->set.output) code = check_configs(run, err);
     if (!code) code = plan_merge(run, err);
     if (!code) code = take_merged(run, err);
     if (code) return code;

@@ -43,10 +43,10 @@ static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *
         return code;
     }
     code = cli_parts_open(c, (const char *const *)operands, count, parts, err);
-    if (!code) code = cli_output_sources(c, parts, out, err);
     if (code) return code;
     parts->path = out->path;
-    code = cli_parts_tell(c, parts, err);
+    code = cli_output_sources(c, parts, out, err);
+    if (!code) code = cli_parts_tell(c, parts, err);
     if (code) return code;
     for (size_t i = 0, at = 0; i < parts->set_count; i++) {
         if (!sft_set_index_path(parts->sets[i])) tell_missing(c, parts, at);
@@ -105,7 +105,8 @@ const cli_command cli_merge_command = {
     "folder (all models in it). Two tensors of the same name are an error. The metadata of all "
     "files is combined; if several files have a key, the value of the first is kept, and a note "
     "says so; different declarations of quantised layers (_quantization_metadata) or "
-    "configurations of adapters (lora_adapter_metadata) are an error. "
+    "configurations of adapters (lora_adapter_metadata) are an error, and so is PEFT's "
+    "adapter_config.json of one, unless all and OUT have the same. "
     "Digests of the old data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped.\n"
     "With --method writes one model that is computed from several: linear, slerp, nuslerp, "
     "multislerp, karcher, task_arithmetic, ties, dare_linear, dare_ties, breadcrumbs, "

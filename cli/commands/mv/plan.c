@@ -3,6 +3,7 @@
 
 #include "base/order.h"
 #include "os/io.h"
+#include "support/adapters.h"
 #include "support/files.h"
 #include "support/hints.h"
 #include "support/words.h"
@@ -64,7 +65,7 @@ static sft_span folded_path(taken *all, const char *path) {
 static sft_code taken_begin(taken *all, mv_plan *plan, sft_error *err) {
     uint64_t seed[2], most = 0;
     sfti_arena *arena = &plan->arena;
-    for (size_t i = 0; i < plan->count; i++) most += plan->units[i].unit.count;
+    for (size_t i = 0; i < plan->count; i++) most += plan->units[i].unit.count + 1;
     if (most < UINT32_MAX) {
         *all = (taken){ .plan = plan, .targets = sfti_arena_array(arena, most, sizeof(sft_span)),
                         .moves = sfti_arena_array(arena, most, sizeof(cli_move *)),
@@ -184,6 +185,103 @@ static bool keep_shared(taken *all, mv_unit *unit) {
     return true;
 }
 
+/* ── Configurations of adapters ── */
+
+static void refuse(mv_plan *plan, mv_unit *unit, const char *blame, size_t *refused,
+                   sft_error *err) {
+    cli_fail_input(plan->c, blame, err);
+    *err = (sft_error)SFT_ERROR_INIT;
+    unit->moves.count = 0;
+    ++*refused;
+}
+
+typedef struct adapter_walk {
+    mv_plan *plan;
+    const char *folder;
+    const taken *moved; /* those do not count; or NULL */
+    bool found;
+} adapter_walk;
+
+static int find_adapter(void *ctx, const char *name, os_kind kind) {
+    adapter_walk *walk = ctx;
+    if (kind == OS_DIR || !cli_is_adapter_model(name)) return 0;
+    char *path = cli_join_path(&walk->plan->arena, sft_span_cstr(walk->folder), name);
+    if (!path) return ENOMEM;
+    bool moves = walk->moved && sfti_names_find(&walk->moved->by_origin, sft_span_cstr(path))
+                                    != SFTI_NO_NAME;
+    for (size_t i = 0; cli_model_ends[i] && !moves; i++)
+        walk->found |= cli_ends_with(sft_span_cstr(name), cli_model_ends[i]);
+    return 0;
+}
+
+/* Whether the folder of a path has a file that adapter_config.json beside it is of. */
+static sft_code has_adapter(mv_plan *plan, const char *path, const taken *moved, bool *out,
+                            sft_error *err) {
+    sft_span folder = cli_folder_of(path);
+    adapter_walk walk = { plan, sfti_arena_copy(&plan->arena, folder.data, folder.len), moved,
+                          false };
+    int error = walk.folder ? sfti_os_list(walk.folder, find_adapter, &walk) : ENOMEM;
+    *out = walk.found;
+    if (error == ENOMEM) return sfti_fail_memory(err, folder.len);
+    return error && error != ENOENT ? sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder")
+                                    : SFT_OK;
+}
+
+static sft_code fail_config(sft_error *err) {
+    return cli_fail_hint(err, SFT_BAD_ARGUMENT, SFT_HINT_NONE,
+                         "expected a name and a folder in which " CLI_ADAPTER_CONFIG " tells the "
+                         "alpha of this adapter as before, found others: move its whole folder, or "
+                         "write alphas into it with \"lora convert --to kohya\"");
+}
+
+/* adapter_config.json tells the alpha of the adapter_model beside it, and goes with that. */
+static sft_code take_config(mv_plan *plan, cli_moves *moves, const char **blame, sft_error *err) {
+    const char *from = moves->items[0].from, *to = moves->items[0].to;
+    bool was = cli_is_adapter_model(from), is = cli_is_adapter_model(to), others = false;
+    bool one_folder = sft_span_equal(cli_folder_of(from), cli_folder_of(to));
+    os_info old = { .kind = OS_OTHER }, new;
+    sft_code code = SFT_OK;
+    if ((!was && !is) || (is && one_folder)) return SFT_OK;
+    char *config = cli_join_path(&plan->arena, cli_folder_of(from), CLI_ADAPTER_CONFIG);
+    char *target = cli_join_path(&plan->arena, cli_folder_of(to), CLI_ADAPTER_CONFIG);
+    if (!config || !target) return sfti_fail_memory(err, strlen(to));
+    bool has = was && !sfti_os_info_path(config, false, &old);
+    bool gets = is && !sfti_os_info_path(target, true, &new), same = !has && !gets;
+    *blame = from;
+    if (has && gets) code = cli_same_bytes(plan->c, config, target, &same, err);
+    if (!code && has && is && !gets) code = has_adapter(plan, to, NULL, &others, err);
+    if (code || same) return code;
+    if (!has || !is || gets || others || old.kind != OS_FILE) return fail_config(err);
+    moves->items[moves->count++] = (cli_move){ .from = config, .to = target };
+    return SFT_OK;
+}
+
+/* When all is taken: a configuration of what stays, too, is copied, and no other arrives. */
+static sft_code settle_config(taken *all, mv_unit *unit, size_t *refused, sft_error *err) {
+    mv_plan *plan = all->plan;
+    cli_moves *moves = &unit->moves;
+    if (moves->count == 0 || unit->unit.is_folder) return SFT_OK;
+    cli_move *first = moves->items, *last = &moves->items[moves->count - 1];
+    if (cli_is(cli_name_of(last->from), CLI_ADAPTER_CONFIG)) {
+        bool others = false;
+        sft_code code = has_adapter(plan, last->from, all, &others, err);
+        last->stays |= others;
+        return code;
+    }
+    if (!cli_is_adapter_model(first->to)) return SFT_OK;
+    char *config = cli_join_path(&plan->arena, cli_folder_of(first->from), CLI_ADAPTER_CONFIG);
+    char *target = cli_join_path(&plan->arena, cli_folder_of(first->to), CLI_ADAPTER_CONFIG);
+    sft_span folded = config && target ? folded_path(all, target) : (sft_span){ NULL, 0 };
+    if (!folded.data) return sfti_fail_memory(err, strlen(first->to));
+    uint32_t comes = sfti_names_find(&all->by_target, folded);
+    uint32_t goes = sfti_names_find(&all->by_origin, sft_span_cstr(target));
+    if (goes != SFTI_NO_NAME) all->moves[goes]->stays = true;
+    if (comes == SFTI_NO_NAME || strcmp(all->moves[comes]->from, config) == 0) return SFT_OK;
+    (void)fail_config(err);
+    refuse(plan, unit, unit->unit.path, refused, err);
+    return SFT_OK;
+}
+
 /* ── Where the files of a unit go ── */
 
 /* A unit of one model file takes the name of `to`; the files of one that has several keep theirs,
@@ -201,7 +299,8 @@ static sft_code plan_targets(mv_plan *plan, mv_unit *unit, uint32_t n, const cha
         to = sfti_path_above(to); /* among others there */
     moves->count = 0;
     if (!moves->items)
-        moves->items = sfti_arena_array(&plan->arena, from->count, sizeof *moves->items);
+        moves->items = sfti_arena_array(&plan->arena, (uint64_t)from->count + 1,
+                                        sizeof *moves->items);
     if (!moves->items) return sfti_fail_memory(err, from->count);
     for (size_t i = 0; i < from->count; i++) {
         const char *path = from->items[i].path, *place = *number ? number : "";
@@ -229,7 +328,7 @@ static sft_code plan_targets(mv_plan *plan, mv_unit *unit, uint32_t n, const cha
         moves->items[moves->count++] = (cli_move){ .from = absolute, .to = target,
                                                    .is_folder = from->is_folder };
     }
-    return SFT_OK;
+    return from->is_folder ? SFT_OK : take_config(plan, moves, blame, err);
 }
 
 /* ── Folders ── */
@@ -359,14 +458,6 @@ static bool is_there(const mv_unit *unit) {
         && strcmp(unit->moves.items[0].from, unit->moves.items[0].to) == 0;
 }
 
-static void refuse(mv_plan *plan, mv_unit *unit, const char *blame, size_t *refused,
-                   sft_error *err) {
-    cli_fail_input(plan->c, blame, err);
-    *err = (sft_error)SFT_ERROR_INIT;
-    unit->moves.count = 0;
-    ++*refused;
-}
-
 /* A place for a unit that does not stay: the one that it is to have, or a numbered one. */
 static sft_code find_place(taken *all, mv_unit *unit, size_t *refused, const char **blame,
                            sft_error *err) {
@@ -444,5 +535,7 @@ sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_err
     }
     for (size_t u = 0; !code && plan->how == CLI_MOVE && u < plan->count; u++)
         if (!keep_shared(&all, &plan->units[u])) code = sfti_fail_memory(err, 1);
+    for (size_t u = 0; !code && u < plan->count; u++)
+        code = settle_config(&all, &plan->units[u], refused, err);
     return code;
 }

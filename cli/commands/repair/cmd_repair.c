@@ -4,6 +4,7 @@
 #include "commands/repair/repair.h"
 #include "edit/dropped.h"
 #include "os/path.h"
+#include "support/adapters.h"
 #include "support/edit.h"
 #include "support/output.h"
 #include "safetensors_io.h"
@@ -61,6 +62,7 @@ static sft_code repair_file(cli *c, const char *input, const char **path, sft_er
     if (code) return code;
     *path = input;
     if (out.in_place) code = cli_edit_recover(c, input, err);
+    else code = cli_check_adapter_config(c, &input, 1, out.stream ? NULL : out.path, err);
     if (!code) code = sft_repair_open(input, &c->open, &repair, err);
     if (code) return code;
     *path = out.path;

@@ -7,6 +7,7 @@
 #include "base/sink.h"
 #include "edit/dropped.h"
 #include "os/os.h"
+#include "support/adapters.h"
 #include "support/edit.h"
 #include "support/files.h"
 #include "support/fresh.h"
@@ -539,6 +540,8 @@ sft_code cli_repair_set(cli *c, const char *operand, sfti_arena *arena, const ch
     sft_code code = cli_output_is_folder(c, err);
     if (!code) code = take_operand(&m, operand, err);
     if (!code) code = open_files(&m, err);
+    if (!code)
+        code = cli_check_adapter_config(c, m.index ? &m.index : m.paths, 1, NULL, err);
     if (!code) code = list_files(&m, err);
     if (!code) code = check_index(&m, err);
     if (!code) code = cli_fresh_begin(&m.fresh, c, m.folder, m.count + 1, err);

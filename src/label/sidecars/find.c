@@ -48,6 +48,13 @@ static void read_sidecar(sft_info *info, const sidecar_folder *place, const sfti
     info->derived.count = 0;
 }
 
+/* "adapter_model_b": PEFT reads its configuration beside adapter_model alone, and its shards. */
+static bool is_other_adapter(sft_span stem) {
+    size_t begin, total, end;
+    return sfti_starts_with(stem, "adapter_model") && stem.len > 13
+        && !(sfti_shard_number(stem, &begin, &total, &end) && begin == 13);
+}
+
 /* The files that are there and were not found before: those named as the model, then, if these
  * speak for it, those with names of their own, one of a kind. */
 static void read_place(sft_info *info, const sidecar_folder *place, found_files *found) {
@@ -60,7 +67,8 @@ static void read_place(sft_info *info, const sidecar_folder *place, found_files 
         bool had = found->rows[i];
         for (size_t k = own; k < own + sfti_hub_row_count && i >= own && !had; k++)
             had = found->rows[k] && strcmp(sfti_hub_rows[k - own].kind, row->kind) == 0;
-        if (had) continue;
+        bool other = row->read == sfti_read_adapter_config && is_other_adapter(place->stem);
+        if (had || other) continue;
         sft_span stem = row->stem ? sft_span_cstr(row->stem) : place->stem, name = { NULL, 0 };
         const char *slash = row->stem ? strchr(row->stem, '/') : NULL;
         const sfti_entry *entry = slash ? NULL : sfti_folder_find(place->folder, stem, row->suffix);

@@ -31,7 +31,7 @@ const cli_option cli_import_options_table[] = {
       "of another format: take every branch (optimizer, EMA, ...), under its whole path"),
     { 0, "shared", "alias|copy|refuse", CLI_CHOICE, SFT_IMPORT_ALIAS, AT(shared),
       "of another format: of names that share one tensor, write the first and record the others, "
-      "write all, or refuse; default alias" },
+      "write all, or refuse; default alias; of safetensors, copy writes what metadata record" },
     CLI_TAKES_MANY(0, "as", "GLOB=DTYPE", as_dtypes,
       "of another format: read the elements of these tensors as DTYPE of the same width; may be "
       "repeated"),

@@ -4,6 +4,7 @@
 #include "keys/digest_keys.h"
 #include "base/names.h"
 #include "base/order.h"
+#include "convert/named.h"
 #include "support/edit.h"
 #include "support/hints.h"
 #include "support/models.h"
@@ -26,6 +27,12 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
     if (!model) *err = *input->err;
     if (!model) return err->code;
     sft_code code = cli_open_model(c, input, &set, err);
+    if (!code && !c->import && c->set.shared == SFT_IMPORT_COPY) {
+        sft_set *named;
+        code = sfti_set_named(set, set, &c->alloc, &named, err);
+        if (code) sft_set_close(set);
+        else if (named) set = named, p->changed = true;
+    }
     if (code) return code;
     if (c->import && c->imports && !c->set.list_branches && !cli_is_json(c))
         cli_say_import(c, p->path, c->import, !c->set.dry_run);

@@ -55,7 +55,8 @@ typedef struct sfti_lora_module {
 
 typedef struct sfti_lora {
     sfti_arena arena;
-    const sft_set *set;
+    const sft_set *set;        /* what was opened, or `named` */
+    sft_set *named;            /* that with other names of tensors as tensors; NULL: it has none */
     sfti_lora_module *modules; /* in the order of their first tensors */
     size_t count;
     uint32_t *unread; /* tensors that nothing is computed from */

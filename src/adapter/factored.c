@@ -104,10 +104,7 @@ void sft_adapter_factors_free(sft_adapter_factors *f) {
     sft_allocator alloc = f->alloc;
     sfti_factored_close_store(f);
     sft_buffer_free(&f->recipe);
-    for (size_t i = 0; i < f->input_count; i++) {
-        sfti_lora_close(&f->inputs[i]->lora);
-        sft_set_close(f->inputs[i]->renamed);
-    }
+    for (size_t i = 0; i < f->input_count; i++) sfti_merge_input_close(f->inputs[i]);
     sft_conversion_free(f->scales[0]);
     sft_conversion_free(f->scales[1]);
     sfti_arena_free(&f->arena);
@@ -135,14 +132,14 @@ sft_code sft_adapter_factors_add(sft_adapter_factors *f, const sft_set *set,
     size_t shards = sft_set_shard_count(set);
     sft_source *own_sources = sfti_arena_array(&f->arena, shards, sizeof *own_sources);
     if (!grown || !sources || !own_sources) return sfti_fail_memory(err, shards * sizeof *sources);
-    for (size_t s = 0; s < shards; s++)
-        own_sources[s] = sft_file_source(sft_set_shard_at(set, s));
     if (f->input_count) memcpy(sources, f->sources, f->input_count * sizeof *sources);
     sources[f->input_count] = own_sources;
     f->sources = sources;
     f->blames = f->input_count;
     code = sfti_merge_input_new(&f->arena, set, &own, adapter, &input, err);
     if (code) return sfti_lora_told(code, err);
+    for (size_t s = 0; s < sft_set_shard_count(input->set); s++) /* those of `set`, or one */
+        own_sources[s] = sft_file_source(sft_set_shard_at(input->set, s));
     f->blames = SIZE_MAX;
     f->adapters += adapter;
     f->inputs[f->input_count++] = input;

@@ -114,7 +114,7 @@ static sft_code write_recipe(sft_adapter_factors *f, const char *key, const sft_
     sfti_json_close(&w, ']');
     sfti_json_put_open(&w, "models", '[');
     for (size_t i = f->adapters; i < f->input_count; i++)
-        sfti_recipe_model(&w, f->inputs[i]->set, f->inputs[i]->name);
+        sfti_recipe_model(&w, f->inputs[i]->stored, f->inputs[i]->name);
     sfti_json_close(&w, ']');
     put_rule(f, &w);
     sfti_recipe_before(&w, before);

@@ -69,7 +69,7 @@ void sft_adapter_merge_free(sft_adapter_merge *m) {
     sft_allocator alloc = m->alloc;
     sfti_encoder_end(&m->encoder);
     sfti_patched_free(m->patched);
-    for (size_t i = 0; i < m->count; i++) sfti_lora_close(&m->inputs[i]->lora);
+    for (size_t i = 0; i < m->count; i++) sfti_merge_input_close(m->inputs[i]);
     sft_set_close(m->owned);
     sft_buffer_free(&m->recipe);
     sft_buffer_free(&m->names);
@@ -106,7 +106,7 @@ sft_code sfti_merge_input_new(sfti_arena *arena, const sft_set *set, const sft_a
     sft_span blocks = use->blocks ? sft_span_cstr(use->blocks) : (sft_span){ NULL, 0 };
     if (!input) return sfti_fail_memory(err, sizeof *input);
     memset(input, 0, sizeof *input);
-    input->set = set;
+    input->set = input->stored = set;
     input->strength = use->strength;
     input->lora.arena.alloc = arena->alloc;
     *out = input;
@@ -115,11 +115,20 @@ sft_code sfti_merge_input_new(sfti_arena *arena, const sft_set *set, const sft_a
         return sfti_fail_memory(err, name.len + use->config.len);
     if (!adapter) return SFT_OK;
     sft_code code = sfti_lora_open(set, input->config, &input->lora, err);
+    input->set = input->lora.set;
+    input->named = input->lora.named; /* which outlives a lora of other names */
+    input->lora.named = NULL;
     if (!code && input->lora.count == 0)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
                          "expected an adapter (LoRA and the like), found none of its tensors");
-    if (code) sfti_lora_close(&input->lora);
+    if (code) sfti_merge_input_close(input);
     return code;
+}
+
+void sfti_merge_input_close(sfti_merge_input *input) {
+    sfti_lora_close(&input->lora);
+    sft_set_close(input->renamed);
+    sft_set_close(input->named);
 }
 
 sft_code sft_adapter_merge_add(sft_adapter_merge *m, const sft_set *adapter,
@@ -142,7 +151,7 @@ sft_code sft_adapter_merge_add(sft_adapter_merge *m, const sft_set *adapter,
         code = sfti_lora_blocks(&input->lora, &input->map, m->values, input->blocks,
                                 own.strength, &input->strengths, err);
     m->blames = code ? m->count : SIZE_MAX;
-    if (code) sfti_lora_close(&input->lora);
+    if (code) sfti_merge_input_close(input);
     else m->inputs[m->count++] = input;
     return sfti_lora_told(code, err);
 }

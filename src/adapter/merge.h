@@ -8,7 +8,8 @@
 #include "safetensors_adapter.h"
 
 typedef struct sfti_merge_input {
-    const sft_set *set;
+    const sft_set *set, *stored; /* what is read, and its files */
+    sft_set *named;              /* `set`, if metadata record other names of tensors; or NULL */
     sfti_lora lora;
     sfti_lora_map map;
     double strength;
@@ -20,9 +21,10 @@ typedef struct sfti_merge_input {
 /* Options of one input, taken. */
 sft_code sfti_merge_use(const sft_adapter_use *use, sft_adapter_use *out, sft_error *err);
 /* An input in the arena: an adapter, which is read, or a model, of which only the name is taken.
- * Its lora is to be closed, but not after a failure. */
+ * To be closed, but not after a failure. */
 sft_code sfti_merge_input_new(sfti_arena *arena, const sft_set *set, const sft_adapter_use *use,
                               bool adapter, sfti_merge_input **out, sft_error *err);
+void sfti_merge_input_close(sfti_merge_input *input);
 
 /* A quantised tensor of which the values change. */
 typedef struct sfti_merge_again {

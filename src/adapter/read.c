@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "convert/named.h"
 #include "os/io.h"
 #include "safetensors_codes.h"
 
@@ -540,8 +541,10 @@ static sft_code drop_empty(sfti_lora *lora, sft_error *err) {
 }
 
 sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft_error *err) {
-    size_t count = sft_set_tensor_count(set);
-    out->set = set;
+    sft_code code = sfti_set_named(set, NULL, &out->arena.alloc, &out->named, err);
+    out->set = out->named ? out->named : set;
+    if (code) return code;
+    size_t count = sft_set_tensor_count(out->set);
     out->unread = sfti_arena_array(&out->arena, count, sizeof *out->unread);
     if (!out->unread) return sfti_fail_memory(err, count * sizeof *out->unread);
     sft_span inside = { NULL, 0 }, value;
@@ -553,7 +556,7 @@ sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft
             return sfti_fail(err, SFT_CAST_DTYPE, SFTI_LORA_CONFIGS_DIFFER);
         inside = value;
     }
-    sft_code code = sfti_lora_config_read(out, config, false, err);
+    code = sfti_lora_config_read(out, config, false, err);
     if (!code && inside.data) code = sfti_lora_config_read(out, inside, true, err);
     if (!code) code = group_tensors(out, err);
     if (!code) code = drop_empty(out, err);
@@ -573,5 +576,7 @@ sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft
 }
 
 void sfti_lora_close(sfti_lora *lora) {
+    sft_set_close(lora->named);
+    lora->named = NULL;
     sfti_arena_free(&lora->arena);
 }

@@ -47,7 +47,7 @@ sft_code sfti_recipe_adapter(sfti_json_writer *w, const sfti_merge_input *input,
                              sft_error *err) {
     uint32_t algos = SFT_HASH_BIT(SFT_HASH_SHA256) | SFT_HASH_BIT(SFT_HASH_CONTENT);
     sft_hashes hashes = SFT_HASHES_INIT(0);
-    sft_code code = digests ? sft_hash_set(input->set, algos, &hashes, NULL, err) : SFT_OK;
+    sft_code code = digests ? sft_hash_set(input->stored, algos, &hashes, NULL, err) : SFT_OK;
     if (code) return code;
     sfti_json_open(w, '{');
     sfti_json_put_text(w, "name", input->name);

@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "keys/digest_keys.h"
 #include "os/io.h"
+#include "set/image.h"
 #include "text/text.h"
 
 #include <string.h>
@@ -23,6 +24,82 @@ static bool is_renamed(const sft_layout_conversion *run) {
         if (run->groups.items[i].part && run->groups.items[i].side != run->to) return true;
     return false;
 }
+
+/* ── Other names of tensors ── */
+
+/* How the names of a component begin in a single file. */
+static sft_span prefix_for(const sft_layout_conversion *run, const sfti_layout_group *one) {
+    sft_span told = { "", 0 };
+    size_t known = 0;
+    const sft_file *file = sft_set_shard_at(run->sets[one->input], 0);
+    if (run->options.to != SFT_LAYOUT_SINGLE) return told;
+    if (sft_file_metadata_get(file, sft_span_cstr(SFTI_LAYOUT_PREFIX_KEY), &told))
+        for (size_t k = 0; k < run->layouts.prefix_count; k++)
+            if (sft_span_equal(run->layouts.prefixes[k], told)) return told;
+    for (size_t i = 0; i < run->groups.count; i++) known += run->groups.items[i].part != NULL;
+    return known > 1 ? one->target : one->prefix;
+}
+
+static sft_span key_of_alias(const void *aliases, uint32_t i) {
+    return ((const sfti_layout_alias *)aliases)[i].pair.key;
+}
+
+/* The component whose names begin as this one; NULL: none is known. */
+static const sfti_layout_group *group_of_name(const sft_layout_conversion *run, sft_span name,
+                                              sft_span *prefix) {
+    *prefix = sfti_layout_prefix_of(&run->layouts, name);
+    for (size_t i = 0; i < run->groups.count; i++) {
+        const sfti_layout_group *one = &run->groups.items[i];
+        if (one->part && one->input == run->blames && sft_span_equal(one->prefix, *prefix))
+            return one;
+    }
+    return NULL;
+}
+
+/* The name behind another prefix; data NULL: out of memory. */
+static sft_span renamed_alias(sft_layout_conversion *run, sft_span prefix, sft_span name,
+                              size_t before) {
+    sft_span rest = sfti_from(name, before);
+    return (sft_span){ sfti_arena_join(&run->arena, prefix, rest), prefix.len + rest.len };
+}
+
+/* Both names as a component's names change, if they do so only in how they begin: nothing tells
+ * what a rule would make of a tensor that is not there. */
+static sft_code keep_alias(sft_layout_conversion *run, const sfti_names *made, sfti_names *names,
+                           sft_pair pair, sft_error *err) {
+    size_t shard;
+    sft_span prefix, other;
+    const sft_set *set = run->sets[run->blames];
+    const sft_tensor *tensor = sft_set_find(set, pair.value, &shard);
+    const sfti_layout_group *one = group_of_name(run, pair.value, &prefix);
+    if (!one) return SFT_OK; /* nor is the tensor written */
+    sft_span to = prefix_for(run, one);
+    sfti_layout_alias *alias = &run->aliases[run->alias_count];
+    *alias = (sfti_layout_alias){ { renamed_alias(run, to, pair.key, prefix.len),
+                                    renamed_alias(run, to, pair.value, prefix.len) }, one };
+    if (!alias->pair.key.data || !alias->pair.value.data) return sfti_fail_memory(err, to.len);
+    uint32_t at = sfti_names_find(made, alias->pair.value);
+    const sft_part *part = at == SFTI_NO_NAME ? NULL : &run->out.parts[at];
+    bool same = group_of_name(run, pair.key, &other) == one && part && part->source
+             && at >= one->first && at < one->first + one->made
+             && part->source->ctx == sft_file_source(sft_set_shard_at(set, shard)).ctx
+             && part->begin == tensor->offset
+             && sfti_names_find(made, alias->pair.key) == SFTI_NO_NAME;
+    if (!same && run->options.ignore_unmatched) return SFT_OK;
+    if (!same) {
+        sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, pair.key,
+                         "expected names whose places in the other layout are known, found one "
+                         "that only metadata have, for \"%.*s\"; \"safetensors rm-tensor\" drops "
+                         "that record", SFTI_CLIP(pair.value, 200));
+        sfti_hint(err, SFT_HINT_NONE);
+        return SFT_TENSOR_NOT_FOUND;
+    }
+    if (sfti_names_add(names, alias->pair.key, (uint32_t)run->alias_count) == run->alias_count)
+        run->alias_count++;
+    return SFT_OK;
+}
+
+/* ── All metadata ── */
 
 /* Those of all files, and `format` for transformers. */
 static sft_code keep_pair(sft_layout_conversion *run, sfti_names *names, sft_pair pair,
@@ -49,19 +126,26 @@ static sft_code keep_pair(sft_layout_conversion *run, sfti_names *names, sft_pai
 
 static sft_code list_metadata_pairs(sft_layout_conversion *run, sft_error *err) {
     uint64_t most = PAIRS_MORE;
-    sfti_names names;
+    sfti_names names, aliases, made;
     for (size_t i = 0; i < run->set_count; i++)
         for (size_t s = 0; s < sft_set_shard_count(run->sets[i]); s++)
             most += sft_file_metadata_count(sft_set_shard_at(run->sets[i], s));
     run->pairs = sfti_arena_array(&run->arena, most, sizeof *run->pairs);
-    if (!run->pairs || !sfti_names_draw(&names, most, key_of_pair, run->pairs, &run->arena))
+    run->aliases = sfti_arena_array(&run->arena, most, sizeof *run->aliases);
+    if (!run->pairs || !run->aliases
+        || !sfti_names_draw(&names, most, key_of_pair, run->pairs, &run->arena)
+        || !sfti_names_draw(&aliases, most, key_of_alias, run->aliases, &run->arena)
+        || !sfti_layout_names(run->out.parts, run->out.count, &run->arena, &made))
         return sfti_fail_memory(err, most * sizeof *run->pairs);
     for (size_t i = 0; i < run->set_count; i++)
         for (size_t s = 0; s < sft_set_shard_count(run->sets[i]); s++) {
             const sft_file *file = sft_set_shard_at(run->sets[i], s);
             for (size_t k = 0; k < sft_file_metadata_count(file); k++) {
                 run->blames = i;
-                sft_code code = keep_pair(run, &names, sft_file_metadata_at(file, k), err);
+                sft_pair pair = sft_file_metadata_at(file, k);
+                sft_code code = sfti_set_is_alias(run->sets[i], pair)
+                              ? keep_alias(run, &made, &aliases, pair, err)
+                              : keep_pair(run, &names, pair, err);
                 if (code) return code;
             }
         }
@@ -69,6 +153,8 @@ static sft_code list_metadata_pairs(sft_layout_conversion *run, sft_error *err) 
         && sfti_names_find(&names, sft_span_cstr("format")) == SFTI_NO_NAME)
         run->pairs[run->pair_count++] = (sft_pair){ sft_span_cstr("format"),
                                                     sft_span_cstr("pt") };
+    for (size_t i = 0; run->options.to == SFT_LAYOUT_SINGLE && i < run->alias_count; i++)
+        run->pairs[run->pair_count++] = run->aliases[i].pair;
     return SFT_OK;
 }
 
@@ -85,26 +171,14 @@ static sft_code check_model(const sft_layout_conversion *run, sft_error *err) {
     return SFT_OK;
 }
 
-/* How the names of a component begin in a single file. */
-static sft_span prefix_for(const sft_layout_conversion *run, const sfti_layout_group *one,
-                           size_t known) {
-    sft_span told = { "", 0 };
-    const sft_file *file = sft_set_shard_at(run->sets[one->input], 0);
-    if (run->options.to != SFT_LAYOUT_SINGLE) return told;
-    if (sft_file_metadata_get(file, sft_span_cstr(SFTI_LAYOUT_PREFIX_KEY), &told))
-        for (size_t k = 0; k < run->layouts.prefix_count; k++)
-            if (sft_span_equal(run->layouts.prefixes[k], told)) return told;
-    return known > 1 ? one->target : one->prefix;
-}
-
-static sft_code apply_group(sft_layout_conversion *run, sfti_layout_group *one, size_t known,
-                            size_t *markers, sft_error *err) {
+static sft_code apply_group(sft_layout_conversion *run, sfti_layout_group *one, size_t *markers,
+                            sft_error *err) {
     run->blames = one->input;
     one->first = run->out.count;
     size_t kept = run->out.kept;
     sfti_side to = one->part->old ? SFTI_DIFFUSERS : run->to;
     sft_code code = sfti_layout_apply(&run->layouts, one->part, one->side, to, one->parts,
-                                      one->count, prefix_for(run, one, known), &run->out,
+                                      one->count, prefix_for(run, one), &run->out,
                                       one->unmatched, err);
     bool denoiser = sfti_is(one->part->comfy, "diffusion_models");
     for (size_t k = 0; !code && denoiser && k < run->groups.marker_count; k++) {
@@ -150,7 +224,7 @@ static sft_code apply_layout(sft_layout_conversion *run, sft_error *err) {
                          "found none by its %zu tensor%s", tensors, tensors == 1 ? "" : "s");
     for (size_t i = 0; !code && i < run->groups.count; i++)
         if (run->groups.items[i].part)
-            code = apply_group(run, &run->groups.items[i], known, &markers, err);
+            code = apply_group(run, &run->groups.items[i], &markers, err);
     if (!code && markers != run->groups.marker_count)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
                          "expected the denoiser that %zu markers (v_pred, "

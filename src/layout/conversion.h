@@ -16,6 +16,12 @@ typedef struct sfti_layout_unmatched {
     size_t set;
 } sfti_layout_unmatched;
 
+/* Another name of a tensor, which only metadata record, and the component that the tensor is in. */
+typedef struct sfti_layout_alias {
+    sft_pair pair;
+    const sfti_layout_group *of;
+} sfti_layout_alias;
+
 struct sft_layout_conversion {
     sft_allocator alloc;
     sfti_arena arena;
@@ -35,6 +41,8 @@ struct sft_layout_conversion {
     size_t note_count, note_room;
     sft_pair *pairs;      /* of all files; behind them room for those of one component */
     size_t pair_count;
+    sfti_layout_alias *aliases; /* by their new names */
+    size_t alias_count;
     sft_layout_component *components;
     const sfti_layout_group **component_groups;
     sft_buffer *configs, index;

@@ -158,6 +158,8 @@ static sft_code write_text(layout_writer *w, char *path, sft_span text, sft_erro
 /* Those of the files, the prefix that the names had and, for diffusers, the part that it was. */
 static size_t component_pairs(sft_layout_conversion *run, const sfti_layout_group *one) {
     size_t count = run->pair_count;
+    for (size_t i = 0; i < run->alias_count; i++)
+        if (run->aliases[i].of == one) run->pairs[count++] = run->aliases[i].pair;
     if (one->side != SFTI_ORIGINAL) return count;
     if (one->prefix.len > 0)
         run->pairs[count++] = (sft_pair){ sft_span_cstr(SFTI_LAYOUT_PREFIX_KEY), one->prefix };

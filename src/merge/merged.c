@@ -271,6 +271,7 @@ sft_code sfti_merged_new(const sfti_merge_plan *plan, sfti_merged **out, size_t 
     merged->blames = *blame = SIZE_MAX;
     merged->source = (sft_source){ merged, &merged_vtable, 0, NULL, true };
     sft_code code = check_configs(plan, blame, err);
+    if (!code) code = sfti_merge_models_alike(plan->models, plan->count, blame, err);
     if (!code)
         code = sfti_merge_rows_find(&merged->plan, &merged->arena, &merged->rows, blame, err);
     if (!code) code = sfti_merge_alphas_check(plan, &merged->rows, blame, err);

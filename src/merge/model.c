@@ -66,6 +66,39 @@ sft_code sfti_merge_models_check(const sfti_merge_model *models, size_t count, s
     return SFT_OK;
 }
 
+/* ── Other names ── */
+
+static bool has_record(const sft_set *set, sft_pair pair) {
+    sft_span of = { "", 0 };
+    for (size_t s = 0; s < sft_set_shard_count(set); s++)
+        if (sft_file_metadata_get(sft_set_shard_at(set, s), pair.key, &of)
+            && sft_span_equal(of, pair.value))
+            return true;
+    return false;
+}
+
+sft_code sfti_merge_models_alike(const sfti_merge_model *models, size_t count, size_t *blame,
+                                 sft_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        const sft_set *set = models[i].stored;
+        for (size_t s = 0; s < sft_set_shard_count(set); s++)
+            for (size_t k = 0; k < sft_file_metadata_count(sft_set_shard_at(set, s)); k++) {
+                sft_pair pair = sft_file_metadata_at(sft_set_shard_at(set, s), k);
+                if (!sfti_ends(pair.key, ".alpha") || !sfti_set_is_alias(set, pair)) continue;
+                for (size_t j = 0; j < count; j++)
+                    if (!has_record(models[j].stored, pair)) {
+                        *blame = j;
+                        return sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, pair.key,
+                                                "expected metadata of all models to say that it is "
+                                                "\"%.*s\", found one whose do not; \"convert "
+                                                "--dtype DTYPE --shared copy\" makes it a tensor",
+                                                SFTI_CLIP(pair.value, 200));
+                    }
+            }
+    }
+    return SFT_OK;
+}
+
 /* ── Values ── */
 
 /* Scales that nothing was computed with: values without them mean nothing. */

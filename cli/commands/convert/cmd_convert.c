@@ -242,7 +242,7 @@ static sft_code plan_and_warn(convert_run *run, sft_error *err) {
 static bool is_unchanged(const convert_run *run) {
     cli *c = run->c;
     cli_written written = { .input = run->input, .output = run->input, .dtype = SFT_DTYPE_COUNT };
-    bool merges = is_several(run) && !is_folder_asked(run);
+    bool merges = run->parts.changed || (is_several(run) && !is_folder_asked(run));
     bool casts = sft_conversion_count(run->conversion, SFT_CONVERT_CAST) > 0
                  || sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE) > 0;
     if (casts || merges || c->import || cli_output_copies(c, run->input)) return false;
@@ -358,8 +358,9 @@ static bool options_go_together(const convert_run *run, sft_error *err) {
     else if (casting)
         code = cli_usage_error(err, "expected --dtype or --dequantize with %s, found none",
                                casting);
-    else if (set->max_size)
-        code = cli_usage_error(err, CLI_NO_SHARDS, "none");
+    else if (set->in_place && set->shared == SFT_IMPORT_COPY)
+        code = cli_usage_error(err, "expected -o OUT with --shared copy, found --in-place");
+    else if (set->max_size) code = cli_usage_error(err, CLI_NO_SHARDS, "none");
     else if (set->ignore_unmatched || (set->architecture && !set->quantize))
         code = cli_usage_error(err, "expected --layout diffusers, single or comfy with %s, found "
                                "none", set->architecture && !set->quantize
@@ -391,8 +392,7 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     if (code) return code;
     if (c->import) return convert_foreign(run, err);
     const char *option = convert_import_option(&c->set);
-    if (option)
-        return cli_usage_error(err, CLI_NO_IMPORT, option);
+    if (option) return cli_usage_error(err, CLI_NO_IMPORT, option);
     if (c->set.quantize) return convert_quantise(run, err);
     if (is_export(c)) return export_model(run, err);
     if (!run->casts)

@@ -145,33 +145,6 @@ static void drop_marker(sft_conversion *c, size_t marker) {
     c->bytes_after -= tensor->end - tensor->begin;
 }
 
-/* Whether a key of torchao's, M.weight, is of a tensor M._weight_qdata that is computed. */
-static bool is_computed_class(const sft_conversion *c, sft_span key) {
-    char name[SFTI_PART_NAME + 8];
-    size_t dot = key.len;
-    while (dot > 0 && key.data[dot - 1] != '.') dot--;
-    if (dot == 0 || key.len > SFTI_PART_NAME) return false;
-    memcpy(name, key.data, dot);
-    name[dot] = '_';
-    memcpy(name + dot + 1, key.data + dot, key.len - dot);
-    memcpy(name + key.len + 1, "_qdata", 6);
-    uint32_t found = sfti_names_find(&c->search.names, (sft_span){ name, key.len + 7 });
-    return found != SFTI_NO_NAME && c->quants[found];
-}
-
-/* Whether a value is an object that names a class, as those of torchao's keys do. */
-static bool names_class(sft_span value) {
-    sfti_json json;
-    bool named = false;
-    sfti_json_begin(&json, value.data, value.len);
-    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return false;
-    while (!named && sfti_json_next(&json) == SFTI_JSON_KEY) {
-        named = sfti_json_is(&json, "_type");
-        (void)sfti_json_skip(&json);
-    }
-    return named;
-}
-
 /* The value of a metadata pair that is written: *value NULL for its own. False when out of memory;
  * an empty value is left out. */
 static bool lasting_value(const sft_conversion *c, sft_pair pair, sfti_arena *arena,
@@ -181,13 +154,15 @@ static bool lasting_value(const sft_conversion *c, sft_pair pair, sfti_arena *ar
     *value = NULL;
     if (!c->quants) return true;
     bool declares = sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY));
-    bool classed = (pair.value.len > 9 && memcmp(pair.value.data, "{\"_type\":", 9) == 0)
-                || (is_computed_class(c, pair.key) && names_class(pair.value));
+    bool computed = sfti_conversion_classed(c, pair);
+    bool classed = computed
+                || (pair.value.len > 9 && memcmp(pair.value.data, "{\"_type\":", 9) == 0);
+    if (sfti_convert_ends_alias(c, pair)) *value = &none;
     if (!declares && !classed && !sft_span_equal(pair.key, sft_span_cstr("tensor_names"))
         && !sft_span_equal(pair.key, sft_span_cstr(SFTI_QUANTISER_KEY)))
         return true;
     if (are_all_taken(c, none)) *value = &none;
-    else if (classed && is_computed_class(c, pair.key)) *value = &plain;
+    else if (computed) *value = &plain;
     if (!declares || *value) return true;
     sft_span *rest = sfti_arena_take(arena, sizeof *rest);
     *value = rest;
@@ -244,6 +219,8 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
                                      && !(c->quants && are_all_taken(c, (sft_span){ "", 0 }));
                 continue;
             }
+            sft_code code = sfti_convert_rename_alias(c, pair, err);
+            if (code) return code;
             if (!lasting_value(c, pair, &c->arena, &value))
                 return sfti_fail_memory(err, pair.value.len);
             if (value && value->len == 0) continue;
@@ -300,8 +277,10 @@ static sft_code decide_all(sft_conversion *c, sft_error *err) {
     }
     for (size_t s = 0; s < shards; s++) c->files[s] = sft_file_source(sft_set_shard_at(c->set, s));
     c->rows[0].begin = 0;
-    sft_code code = sfti_declared_read(c->set, c->options.dequantize, c->options.files, &c->arena,
-                                       &c->declared, err);
+    sft_code code = sfti_convert_check_aliases(c->set, &c->alloc, err);
+    if (!code)
+        code = sfti_declared_read(c->set, c->options.dequantize, c->options.files, &c->arena,
+                                  &c->declared, err);
     if (!code && (c->quants || sfti_declared_may(c->set)))
         code = sfti_quant_begin(&c->search, c->set, &c->declared, &c->arena, err);
     if (!code && c->quants) code = find_all(c, err);

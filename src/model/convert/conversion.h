@@ -106,6 +106,18 @@ sft_code sfti_conversion_find(const sft_conversion *c, sfti_quant_search *search
 const sft_tensor *sfti_conversion_beside(const sft_conversion *c, size_t i,
                                          sft_convert_action *action);
 
+/* Fails if a record of another name of a tensor (aliases.c) is about a quantised layer, unless all
+ * of the layer is another one's. */
+sft_code sfti_convert_check_aliases(const sft_set *set, const sft_allocator *alloc,
+                                    sft_error *err);
+
+/* For one about a tensor that gets another name: an error. */
+sft_code sfti_convert_rename_alias(const sft_conversion *c, sft_pair pair, sft_error *err);
+/* Whether it is about a tensor that is dropped, with the layer that the alias belongs to. */
+bool sfti_convert_ends_alias(const sft_conversion *c, sft_pair pair);
+/* Whether a pair is torchao's of a tensor that is computed. */
+bool sfti_conversion_classed(const sft_conversion *c, sft_pair pair);
+
 /* The source of cast bytes; ctx is the conversion. One read stays within one tensor. On the
  * calling thread only. */
 extern const sft_source_vtable sfti_convert_source;

@@ -1,7 +1,11 @@
 /* Which tensors of a model are quantised, and whose values cannot be computed. Tests:
  * test_convert.c, test_values.c. */
 #include "convert/conversion.h"
+
+#include "base/json.h"
 #include "convert/dropped.h"
+
+#include <string.h>
 
 const sft_tensor *sfti_conversion_beside(const sft_conversion *c, size_t i,
                                          sft_convert_action *action) {
@@ -46,6 +50,37 @@ sft_code sfti_conversion_find(const sft_conversion *c, sfti_quant_search *search
                          "expected a layout of quantised values that is known, found another");
     sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
     return SFT_CAST_DTYPE;
+}
+
+/* Whether a key of torchao's, M.weight, is of a tensor M._weight_qdata that is computed. */
+static bool is_computed_class(const sft_conversion *c, sft_span key) {
+    char name[SFTI_PART_NAME + 8];
+    size_t dot = key.len;
+    while (dot > 0 && key.data[dot - 1] != '.') dot--;
+    if (dot == 0 || key.len > SFTI_PART_NAME) return false;
+    memcpy(name, key.data, dot);
+    name[dot] = '_';
+    memcpy(name + dot + 1, key.data + dot, key.len - dot);
+    memcpy(name + key.len + 1, "_qdata", 6);
+    uint32_t found = sfti_names_find(&c->search.names, (sft_span){ name, key.len + 7 });
+    return found != SFTI_NO_NAME && c->quants[found];
+}
+
+/* Whether a value is an object that names a class, as those of torchao's keys do. */
+static bool names_class(sft_span value) {
+    sfti_json json;
+    bool named = false;
+    sfti_json_begin(&json, value.data, value.len);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return false;
+    while (!named && sfti_json_next(&json) == SFTI_JSON_KEY) {
+        named = sfti_json_is(&json, "_type");
+        (void)sfti_json_skip(&json);
+    }
+    return named;
+}
+
+bool sfti_conversion_classed(const sft_conversion *c, sft_pair pair) {
+    return is_computed_class(c, pair.key) && names_class(pair.value);
 }
 
 bool sfti_conversion_is_declared(const sft_set *set, const sft_files *files,

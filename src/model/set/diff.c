@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/order.h"
+#include "set/image.h"
 #include "set/set.h"
 
 #include <string.h>
@@ -174,9 +175,9 @@ static int compare_diff_keys(const void *ctx, uint32_t a, uint32_t b) {
 /* Whether a pair records another name of a tensor that is compared. */
 static bool diff_is_name(const sft_diff *diff, const sft_set *set, sft_pair pair) {
     const sft_diff_options *options = &diff->options;
-    if (!sfti_may_be_alias(pair) || sft_set_find(set, pair.key, NULL)) return false;
-    const sft_tensor *tensor = sft_set_find(set, pair.value, NULL);
-    return tensor && (!options->match || options->match(options->match_ctx, tensor));
+    return sfti_set_is_alias(set, pair)
+        && (!options->match
+            || options->match(options->match_ctx, sft_set_find(set, pair.value, NULL)));
 }
 
 static sft_code diff_gather(sft_diff *diff, int side, sfti_arena *arena, diff_pairs *out,

@@ -9,6 +9,7 @@
 #include "convert/computed.h"
 #include "convert/dropped.h"
 #include "keys/digest_keys.h"
+#include "keys/listed.h"
 #include "safetensors_report.h"
 
 #include <string.h>
@@ -159,19 +160,6 @@ static bool is_computed_class(const sft_conversion *c, sft_span key) {
     return found != SFTI_NO_NAME && c->quants[found];
 }
 
-/* Whether a value is an object that names a class, as those of torchao's keys do. */
-static bool names_class(sft_span value) {
-    sfti_json json;
-    bool named = false;
-    sfti_json_begin(&json, value.data, value.len);
-    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return false;
-    while (!named && sfti_json_next(&json) == SFTI_JSON_KEY) {
-        named = sfti_json_is(&json, "_type");
-        (void)sfti_json_skip(&json);
-    }
-    return named;
-}
-
 /* The value of a metadata pair that is written: *value NULL for its own. False when out of memory;
  * an empty value is left out. */
 static bool lasting_value(const sft_conversion *c, sft_pair pair, sfti_arena *arena,
@@ -182,8 +170,8 @@ static bool lasting_value(const sft_conversion *c, sft_pair pair, sfti_arena *ar
     if (!c->quants) return true;
     bool declares = sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY));
     bool classed = (pair.value.len > 9 && memcmp(pair.value.data, "{\"_type\":", 9) == 0)
-                || (is_computed_class(c, pair.key) && names_class(pair.value));
-    if (!declares && !classed && !sft_span_equal(pair.key, sft_span_cstr("tensor_names"))
+                || (is_computed_class(c, pair.key) && sfti_names_class(pair.value));
+    if (!declares && !classed && !sft_span_equal(pair.key, sft_span_cstr(SFTI_LISTED_KEY))
         && !sft_span_equal(pair.key, sft_span_cstr("quantization_config")))
         return true;
     if (are_all_taken(c, none)) *value = &none;
@@ -249,7 +237,7 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
             c->picks[c->metadata_count++] = (sfti_convert_pick){ (uint32_t)s, (uint32_t)i, value };
         }
     }
-    return SFT_OK;
+    return sfti_conversion_join_lists(c, err);
 }
 
 size_t sfti_conversion_pairs(const sft_conversion *c) { return c->metadata_count; }

@@ -106,6 +106,9 @@ sft_code sfti_conversion_find(const sft_conversion *c, sfti_quant_search *search
 const sft_tensor *sfti_conversion_beside(const sft_conversion *c, size_t i,
                                          sft_convert_action *action);
 
+/* torchao's list of all shards becomes the value of its pick. */
+sft_code sfti_conversion_join_lists(sft_conversion *c, sft_error *err);
+
 /* The source of cast bytes; ctx is the conversion. One read stays within one tensor. On the
  * calling thread only. */
 extern const sft_source_vtable sfti_convert_source;

@@ -1,7 +1,8 @@
-/* Which tensors of a model are quantised, and whose values cannot be computed. Tests:
- * test_convert.c, test_values.c. */
+/* Which tensors of a model are quantised, and whose values cannot be computed; torchao's list of
+ * them. Tests: test_convert.c, test_losses.c, test_values.c. */
 #include "convert/conversion.h"
 #include "convert/dropped.h"
+#include "keys/listed.h"
 
 const sft_tensor *sfti_conversion_beside(const sft_conversion *c, size_t i,
                                          sft_convert_action *action) {
@@ -84,4 +85,23 @@ sft_span sft_conversion_layout(const sft_conversion *conversion, size_t i) {
     const sft_conversion *c = conversion;
     if (i >= c->count || c->rows[i].action != SFT_CONVERT_DEQUANTIZE) return (sft_span){ "", 0 };
     return c->quants[i]->layout->id;
+}
+
+sft_code sfti_conversion_join_lists(sft_conversion *c, sft_error *err) {
+    size_t shards = sft_set_shard_count(c->set), count = 0;
+    sft_span *lists = sfti_arena_array(&c->arena, (uint64_t)shards + 1, sizeof *lists);
+    if (!lists) return sfti_fail_memory(err, shards * sizeof *lists);
+    for (size_t s = 0; s < shards; s++)
+        count += sft_file_metadata_get(sft_set_shard_at(c->set, s),
+                                       sft_span_cstr(SFTI_LISTED_KEY), &lists[count]);
+    if (count < 2) return SFT_OK;
+    if (!sfti_lists_joined(lists, count, &c->arena, &lists[shards]))
+        return sfti_fail_memory(err, count * sizeof *lists);
+    for (size_t i = 0; i < c->metadata_count && lists[shards].data; i++) {
+        const sft_file *file = sft_set_shard_at(c->set, c->picks[i].shard);
+        sft_pair pair = sft_file_metadata_at(file, c->picks[i].pair);
+        if (sft_span_equal(pair.key, sft_span_cstr(SFTI_LISTED_KEY)))
+            c->picks[i].value = &lists[shards];
+    }
+    return SFT_OK;
 }

@@ -276,6 +276,16 @@ static uint64_t parts_bytes(const set_rewrite *r, bool all) {
 
 /* ── Shards ── */
 
+/* Whether the pair is left out; asked in the order of files, *gone goes along. */
+static bool goes_anyway(const set_rewrite *r, size_t shard, sft_span key, size_t *gone) {
+    const cli_rewrite *how = r->how;
+    while (*gone < how->gone_count && how->gone[*gone].shard < shard) ++*gone;
+    bool goes = *gone < how->gone_count && how->gone[*gone].shard == shard
+             && sft_span_equal(key, how->gone[*gone].old.key);
+    *gone += goes;
+    return goes;
+}
+
 /* The collected parts, with the shard's metadata. */
 static sft_code save_collected(set_rewrite *r, size_t shard, size_t count, sft_sink sink,
                               const sft_job *job, sft_error *err) {
@@ -290,11 +300,8 @@ static sft_code save_collected(set_rewrite *r, size_t shard, size_t count, sft_s
     size_t gone = 0, all = kept.count;
     kept.count = 0;
     for (size_t i = 0; i < all; i++) { /* both are in the file's order */
-        while (gone < r->how->gone_count && r->how->gone[gone].shard < shard) gone++;
-        bool goes = gone < r->how->gone_count && r->how->gone[gone].shard == shard
-                 && sft_span_equal(sfti_kept_pair(&kept, i).key, r->how->gone[gone].old.key);
-        if (goes) gone++;
-        else kept.at[kept.count++] = kept.at[i];
+        if (!goes_anyway(r, shard, sfti_kept_pair(&kept, i).key, &gone))
+            kept.at[kept.count++] = kept.at[i];
     }
     plan.has_metadata = sft_file_has_metadata(file);
     plan.level = (sft_level)r->c->set.level;
@@ -302,6 +309,39 @@ static sft_code save_collected(set_rewrite *r, size_t shard, size_t count, sft_s
     plan.pair_at = sfti_kept_pair;
     plan.pair_ctx = &kept;
     return sft_save_parts(r->some, count, NULL, kept.count, &plan, sink, job, err);
+}
+
+/* Whether a shard that stays has the pair, too. */
+static bool is_kept(const set_rewrite *r, const bool *stays, sft_pair pair) {
+    sft_span value;
+    for (size_t s = 0; s < sft_set_shard_count(r->set); s++)
+        if (stays[s] && sft_file_metadata_get(sft_set_shard_at(r->set, s), pair.key, &value)
+            && sft_span_equal(value, pair.value))
+            return true;
+    return false;
+}
+
+/* Metadata say of a whole model what they say: none may go with a shard. */
+static sft_code check_metadata(set_rewrite *r, sft_error *err) {
+    size_t shards = sft_set_shard_count(r->set);
+    bool *stays = sfti_arena_array(&r->fresh.arena, shards, sizeof *stays);
+    if (!stays) return sfti_fail_memory(err, shards);
+    for (size_t s = 0; s < shards; s++) stays[s] = !r->how->touched[s];
+    for (size_t i = 0; i < r->parts->count; i++) stays[r->parts->shard[i]] = true;
+    for (size_t s = 0, gone = 0; s < shards; s++) {
+        const sft_file *file = sft_set_shard_at(r->set, s);
+        for (size_t i = 0; !stays[s] && i < sft_file_metadata_count(file); i++) {
+            sft_pair pair = sft_file_metadata_at(file, i);
+            if (goes_anyway(r, s, pair.key, &gone) || sfti_digest_key_of(pair.key)
+                || is_kept(r, stays, pair))
+                continue;
+            return cli_fail_hint(err, SFT_BAD_ARGUMENT, CLI_HINT_COPY, "expected metadata that "
+                                 "other shards have, too, in a shard that goes with its last "
+                                 "tensor, found \"%.*s\" in %s only", SFTI_CLIP(pair.key, 100),
+                                 cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, s)));
+        }
+    }
+    return SFT_OK;
 }
 
 static sft_code rewrite_shard(set_rewrite *r, size_t shard, const sft_job *job,
@@ -393,6 +433,7 @@ sft_code cli_rewrite_set(cli *c, cli_parts *parts, const cli_rewrite *how, sft_e
     if (code) return code; /* before anything is written */
     code = cli_fresh_begin(&r.fresh, c, sft_set_index_path(set), sft_set_shard_count(set), err);
     if (!code) code = take_places(&r, err);
+    if (!code) code = check_metadata(&r, err);
     size_t shards = sft_set_shard_count(set), any = 0;
     for (size_t s = 0; s < shards; s++) any += how->touched[s];
     bool writes = !code && any > 0 && !c->set.dry_run;

@@ -9,6 +9,7 @@
 #define CLI_HINTS(X) \
     X(RECURSIVE, "-r looks into its folders too") \
     X(NEW_FOLDER, "give the path it leads to, or a new folder with -o") \
+    X(COPY, "write a copy with -o") \
     X(ONE_NAME, "--force changes this name only; the others keep the old file") \
     X(DASH_FILE, "./- names a file") \
     X(EACH_FILE, "give each file by name") \

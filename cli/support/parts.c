@@ -2,6 +2,7 @@
 #include "support/parts.h"
 
 #include "keys/digest_keys.h"
+#include "keys/listed.h"
 #include "base/names.h"
 #include "base/order.h"
 #include "convert/named.h"
@@ -151,7 +152,10 @@ sft_pair cli_parts_pair(const void *parts, size_t i) {
     const cli_parts *p = parts;
     if (p->pairs) return p->pairs[i];
     if (!p->picks) return sft_file_metadata_at(p->files[p->only], i);
-    return sft_file_metadata_at(p->files[p->picks[i].file], p->picks[i].pair);
+    sft_pair pair = sft_file_metadata_at(p->files[p->picks[i].file], p->picks[i].pair);
+    if (p->listed.data && sft_span_equal(pair.key, sft_span_cstr(SFTI_LISTED_KEY)))
+        pair.value = p->listed;
+    return pair;
 }
 
 static int compare_pick_keys(const void *parts, uint32_t a, uint32_t b) {
@@ -171,6 +175,7 @@ static sft_code settle_picks(cli_parts *p, sft_error *err) {
             again[order[i]] = sft_span_equal(one.key, other.key);
             if (!again[order[i]]) first = i;
             else if (!sfti_digest_key_of(one.key) /* one that is dropped is no conflict */
+                     && !(p->listed.data && sft_span_equal(one.key, sft_span_cstr(SFTI_LISTED_KEY)))
                      && !sft_span_equal(one.value, other.value)) {
                 p->conflicts++;
                 if (sfti_is_reading_key(one.key)) p->two = one.key;
@@ -243,6 +248,24 @@ static sft_code check_names(const cli_parts *p, size_t i, size_t k, sft_error *e
     return SFT_OK;
 }
 
+sft_code cli_parts_join_lists(cli_parts *p, const cli_changed_pair *changed, size_t count,
+                              sft_error *err) {
+    size_t lists = 0;
+    sft_span *all = sfti_arena_array(&p->arena, p->path_count, sizeof *all);
+    if (!all) return sfti_fail_memory(err, p->path_count * sizeof *all);
+    for (size_t f = 0; f < p->path_count; f++) {
+        if (!sft_file_metadata_get(p->files[f], sft_span_cstr(SFTI_LISTED_KEY), &all[lists]))
+            continue;
+        for (size_t i = 0; i < count; i++)
+            if (changed[i].shard == f
+                && sft_span_equal(changed[i].old.key, sft_span_cstr(SFTI_LISTED_KEY)))
+                all[lists] = changed[i].now.value;
+        lists++;
+    }
+    if (lists < 2 || sfti_lists_joined(all, lists, &p->arena, &p->listed)) return SFT_OK;
+    return sfti_fail_memory(err, lists * sizeof *all);
+}
+
 static sft_code list_metadata(cli_parts *p, sft_error *err) {
     for (size_t i = 0; i < p->set_count; i++)
         for (size_t k = 0; k < p->set_count; k++) {
@@ -268,7 +291,8 @@ static sft_code list_metadata(cli_parts *p, sft_error *err) {
     for (size_t f = 0; f < p->path_count; f++)
         for (size_t i = 0; i < sft_file_metadata_count(p->files[f]); i++)
             p->picks[at++] = (cli_pick){ (uint32_t)f, (uint32_t)i };
-    return settle_picks(p, err);
+    sft_code code = cli_parts_join_lists(p, NULL, 0, err);
+    return code ? code : settle_picks(p, err);
 }
 
 const char *cli_parts_blame(const cli_parts *parts, sft_code code, const char *input,

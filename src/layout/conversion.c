@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "keys/digest_keys.h"
+#include "keys/listed.h"
 #include "os/io.h"
 #include "set/image.h"
 #include "text/text.h"
@@ -116,6 +117,11 @@ static sft_code keep_pair(sft_layout_conversion *run, sfti_names *names, sft_pai
     if (before == SFTI_NO_NAME) {
         run->pairs[run->pair_count] = pair;
         (void)sfti_names_add(names, pair.key, (uint32_t)run->pair_count++);
+    } else if (sfti_is(pair.key, SFTI_LISTED_KEY)) {
+        sft_span both[] = { run->pairs[before].value, pair.value }, joined;
+        if (!sfti_lists_joined(both, 2, &run->arena, &joined))
+            return sfti_fail_memory(err, pair.value.len);
+        if (joined.data) run->pairs[before].value = joined;
     } else if (sfti_is_reading_key(pair.key)
                && !sft_span_equal(run->pairs[before].value, pair.value)) {
         return sfti_fail(err, SFT_CAST_DTYPE, "expected one %.*s, which says how tensors are read, "

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cli/support/regex.h against the C library's regcomp (where the match lies) and Python's re (what
+"""src/core/base/regex.h against the C library's regcomp (where the match lies) and Python's re (what
 the groups took), on generated patterns and texts."""
 import ctypes
 import os

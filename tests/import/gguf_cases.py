@@ -56,11 +56,11 @@ def convert(ctx, path, *options):
     return read(out)
 
 
-def refuse(ctx, path, says):
+def refuse(ctx, path, says, *options):
     """It must not be converted, and nothing be written."""
     out = os.path.join(ctx.folder, "refused.safetensors")
-    done = subprocess.run([*ctx.command, "convert", path, "-o", out], capture_output=True,
-                          text=True)
+    done = subprocess.run([*ctx.command, "convert", path, "-o", out, *options],
+                          capture_output=True, text=True)
     assert done.returncode in (1, 2) and says in done.stderr, (done.returncode, done.stderr)
     assert not os.path.exists(out), "something was written"
 
@@ -147,6 +147,22 @@ def out_of_range(ctx):
     refuse(ctx, path, "wide.weight")
     found, _ = convert(ctx, path, "--dtype", "BF16")
     same(found["wide.weight"], dequantize(blocks, Type.Q8_0).astype(ml_dtypes.bfloat16))
+
+
+def factors(ctx):
+    """A factor beside a weight, which is not in its blocks: values are refused, all else is not."""
+    blocks = quants.quantize(np.ones((2, 64), np.float32), Type.Q8_0)
+    path = os.path.join(ctx.folder, "factors.gguf")
+    write(path, [("blk.0.attn_q.scale", np.full(1, 0.125, np.float32), None),
+                 ("blk.0.attn_q.weight", blocks, Type.Q8_0),
+                 ("blk.0.attn_k.scale", np.ones(1, np.float32), None),
+                 ("blk.0.attn_k.weight", np.ones((2, 64), np.float32), None),
+                 ("blk.0.attn_v.weight", blocks, Type.Q8_0)])
+    for options in ([], ["--dtype", "F32"], ["--dequantize"]):
+        refuse(ctx, path, "blk.0.attn_q.scale", *options)
+    for words in (["ls", path], ["info", path], ["hash", path], ["cat", path,
+                                                                 "blk.0.attn_v.weight[0]"]):
+        subprocess.run([*ctx.command, *words], stdout=subprocess.DEVNULL, check=True)
 
 
 # ── Files ──
@@ -241,6 +257,7 @@ def cases(ctx):
     yield "gguf checksums of the unit test", lambda: unit_checksums(ctx)
     yield "gguf quantised weights", lambda: quantized_weights(ctx)
     yield "gguf values out of range", lambda: out_of_range(ctx)
+    yield "gguf factors beside weights", lambda: factors(ctx)
     for endian in (GGUFEndian.LITTLE, GGUFEndian.BIG):
         for alignment in (8, 32, 4096):
             yield (f"gguf plain types, {endian.name}, alignment {alignment}",

@@ -71,6 +71,13 @@ def quantised(ctx):
           "w.scale": ("F64", [], struct.pack("<d", 0.5)), "w.zero_point": ("I64", [], longs(1))}),
         ("rows", channels(), "quantised=values",
          {"w": ("F32", [2, 2], floats(0, 0.5, 2, 4))}),
+        ("rows with scales of F64, rounded once", lambda path: zipped(path, pickled(mapping(w=call(
+            "torch._utils", "_rebuild_qtensor", storage(kind="QInt8Storage", count=4), integer(0),
+            integers((2, 2)), integers((2, 1)), values([
+                rows, tensor(key="1", kind="DoubleStorage", count=2, size=(2,)),
+                tensor(key="2", kind="LongStorage", count=2, size=(2,)), integer(0)]), *rest))),
+            {"0": b"\0\3\0\7", "1": struct.pack("<2d", 0.1, 1 / 3), "2": longs(0, 0)}),
+         "quantised=values", {"w": ("F32", [2, 2], struct.pack("<4f", 0, 3 * 0.1, 0, 7 / 3))}),
         ("columns", channels(1), "quantised=values",
          {"w": ("F32", [2, 2], floats(0, 0, 1, 4))}),
         ("parts of rows", channels(), "quantised=parts",

@@ -184,6 +184,12 @@ def test_merge_of_a_folder_and_of_declarations(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="expected models"):
         st.merge(tmp_path / "empty", tmp_path / "d.sft")
+    for name, text in (("a", '["a"]'), ("b", '["b", "a"]')):
+        save_file({name: np.ones(2, "f4")}, tmp_path / (name + ".safetensors"),
+                  {"tensor_names": text})
+    done = st.merge([tmp_path / "a.safetensors", tmp_path / "b.safetensors"], tmp_path / "e.sft")
+    with st.open(done.output) as file:
+        assert file.metadata() == {"tensor_names": '["a", "b"]'}
 
 
 @pytest.mark.parametrize("output", ["out", "out.safetensors"])

@@ -25,6 +25,8 @@ __all__ = ["merge", "rename", "save_sharded", "select", "split"]
 _STALE = ("sshs_model_hash", "sshs_legacy_hash", "modelspec.hash_*")
 _DECLARED = "_quantization_metadata"
 _LORA = "lora_adapter_metadata"
+_LISTED = "tensor_names"
+_QUANTISED = "quantization_config"
 # ── Models ──
 
 class _Opened:
@@ -94,6 +96,19 @@ def _has_official_order(file: _core.File) -> bool:
     return len(file.paths) == 1 and order == sorted(order)
 
 
+def _joined(first: str, second: str) -> str:
+    """Two of torchao's lists as one that has each name once; the first if one is another text."""
+    import json
+    try:
+        lists = [json.loads(first), json.loads(second)]
+    except ValueError:
+        return first
+    if not all(isinstance(names, list) and all(isinstance(name, str) for name in names)
+               for names in lists):
+        return first
+    return json.dumps(list(dict.fromkeys(lists[0] + lists[1])), ensure_ascii=False)
+
+
 def _combined(models: Sequence[_Opened], kept: int = -1
               ) -> tuple[dict[str, str] | None, tuple[str, ...]]:
     """The metadata of all files, of a key in several the first value, without digests of the data,
@@ -121,6 +136,8 @@ def _combined(models: Sequence[_Opened], kept: int = -1
                                 "found different ones in the files: without its own, a layer would "
                                 "be read wrong; dequantize the files first" % _DECLARED,
                                 "bad_argument")
+                elif found[key] != value and key == _LISTED:
+                    found[key] = _joined(found[key], value)
     return (found if any_has else None), tuple(key for key in _STALE if key in dropped)
 
 
@@ -130,13 +147,34 @@ def _aliases(model: _Opened) -> dict[str, str]:
             if "." in key and "." in value and key not in model.tensors and value in model.tensors}
 
 
+def _names_layers(config: str, tensors: Iterable[str]) -> bool:
+    """Whether a key or text of the JSON is a layer of the tensors, or may be a pattern."""
+    import json
+    layers = {name[:at] for name in tensors for at, c in enumerate(name) if c == "."}
+    layers.update(tensors)
+    try:
+        todo = [json.loads(config)]
+    except ValueError:
+        return False
+    while todo:
+        one = todo.pop()
+        if isinstance(one, (dict, list)):
+            todo += one
+            todo += one.values() if isinstance(one, dict) else ()
+        elif isinstance(one, str) and (one in layers or one.startswith(("re:", "-:"))
+                                       or any(c in one for c in "*^$?[(|\\+")):
+            return True
+    return False
+
+
 def _renamed_metadata(model: _Opened, changes: Mapping[str, str]) -> dict[str, str] | None:
     """ValueError for what names tensors in other ways, which edits of one file change, too."""
     metadata, aliases = _combined([model])[0], _aliases(model)
     now = {changes.get(name, name) for name in model.tensors}
     made: dict[str, str] = {}
     for key, value in (metadata or {}).items() if changes else ():
-        if key in (_DECLARED, _LORA, "tensor_names") or value.startswith('{"_type"'):
+        if key in (_DECLARED, _LORA, _LISTED) or value.startswith('{"_type"') \
+                or (key == _QUANTISED and _names_layers(value, model.tensors)):
             raise coded(ValueError, "expected a model in one file, whose \"%s\" of the metadata can "
                         "follow the names, found another: rename the file itself" % key,
                         "bad_argument")

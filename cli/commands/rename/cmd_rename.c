@@ -10,7 +10,7 @@
 #include "support/fresh.h"
 #include "support/hints.h"
 #include "support/output.h"
-#include "support/regex.h"
+#include "base/regex.h"
 #include "support/renamed.h"
 #include "support/remote.h"
 #include "support/words.h"
@@ -31,7 +31,7 @@ typedef struct rename_maps {
 
 /* One --regex: s/RE/TO/ with g or without. */
 typedef struct rule {
-    cli_regex *regex;
+    sfti_regex *regex;
     bool everywhere;
     const char *to;
 } rule;
@@ -171,7 +171,7 @@ static sft_code parse_rule(rename_run *r, const char *text, rule *out, sft_error
     drop_escaped_mark(to, mark);
     out->to = to;
     out->everywhere = end[1] == 'g';
-    sft_code code = cli_regex_new(sft_span_cstr(pattern), &r->c->alloc, &out->regex, err);
+    sft_code code = sfti_regex_new(sft_span_cstr(pattern), &r->c->alloc, &out->regex, err);
     if (code == SFT_BAD_ARGUMENT) cli_hint(err, CLI_HINT_HELP_RENAME);
     return code;
 }
@@ -196,7 +196,7 @@ static sft_code rename_begin(rename_run *r, sft_error *err) {
 /* ── One name ── */
 
 /* REPLACEMENT with & and \1 to \9 put in. */
-static bool put_replacement(const rule *rule, const char *name, const cli_regex_group *groups,
+static bool put_replacement(const rule *rule, const char *name, const sfti_regex_group *groups,
                             sft_buffer *out) {
     for (const char *at = rule->to; *at; at++) {
         int group = *at == '&' ? 0 : -1;
@@ -206,7 +206,7 @@ static bool put_replacement(const rule *rule, const char *name, const cli_regex_
         }
         if (group < 0 && !sfti_buffer_put(out, at, 1)) return false;
         if (group < 0 || groups[group].begin == SIZE_MAX) continue;
-        const cli_regex_group *g = &groups[group];
+        const sfti_regex_group *g = &groups[group];
         if (!sfti_buffer_put(out, name + g->begin, g->end - g->begin)) return false;
     }
     return true;
@@ -215,7 +215,7 @@ static bool put_replacement(const rule *rule, const char *name, const cli_regex_
 /* One match replaced, *at behind it; an empty one right behind another is none (as sed has
  * it), and takes the character it stands before. */
 static bool replace_once(const rule *rule, sft_span name, size_t *at,
-                         const cli_regex_group *groups, bool *behind, sft_buffer *out) {
+                         const sfti_regex_group *groups, bool *behind, sft_buffer *out) {
     size_t begin = groups[0].begin, end = groups[0].end;
     bool empty = end == begin, none = empty && begin == *at && *behind;
     if (!sfti_buffer_put(out, name.data + *at, begin - *at)) return false;
@@ -232,13 +232,13 @@ static bool replace_once(const rule *rule, sft_span name, size_t *at,
 
 /* *name becomes what the rule makes of it; false when out of memory. */
 static bool apply_rule(rename_run *r, const rule *rule, char **name) {
-    cli_regex_group groups[CLI_REGEX_GROUPS];
+    sfti_regex_group groups[SFTI_REGEX_GROUPS];
     sft_buffer out = { NULL, 0, 0, r->c->alloc };
     sft_span text = sft_span_cstr(*name);
     size_t at = 0;
     bool ok = true, any = false, behind = false, more = true;
     /* Each match takes linear time, all of a long name may take hours. */
-    while (ok && more && !cli_is_over(r->c) && cli_regex_find(rule->regex, text, at, groups)) {
+    while (ok && more && !cli_is_over(r->c) && sfti_regex_find(rule->regex, text, at, groups)) {
         more = rule->everywhere && groups[0].end < text.len;
         any = true;
         ok = replace_once(rule, text, &at, groups, &behind, &out);
@@ -432,7 +432,7 @@ static void run_rename(cli *c, char **operands, size_t count) {
     if (code && r.blame) path = r.blame;
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, path, &err);
     else if (code) cli_edit_fail(c, path, &err);
-    for (size_t i = 0; i < r.rule_count; i++) cli_regex_free(r.rules[i].regex);
+    for (size_t i = 0; i < r.rule_count; i++) sfti_regex_free(r.rules[i].regex);
     sfti_arena_free(&r.named);
     sfti_arena_free(&r.arena);
 }

@@ -3,6 +3,8 @@
  * Tests: test_import_gguf.c. */
 #include "formats/gguf/gguf.h"
 
+#include "os/io.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -273,6 +275,32 @@ static sft_code read_parts(gguf_model *model, const sfti_gguf_pairs *first) {
                      (unsigned long long)first->split_tensors, (unsigned long long)model->tensors);
 }
 
+/* ── Factors beside weights ── */
+
+static sft_span name_of_gguf_item(const void *ctx, uint32_t entry) {
+    return ((const sfti_item *)ctx)[entry].name;
+}
+
+/* "M.scale": llama.cpp multiplies what "M.weight" makes by it. */
+static sft_code find_gguf_factors(sfti_import *im) {
+    static const char end[] = ".scale", weight[] = ".weight";
+    sfti_item *items = im->items.at;
+    size_t count = im->items.count, len = sizeof end - 1;
+    sfti_names names;
+    if (!sfti_names_draw(&names, count, name_of_gguf_item, items, &im->arena))
+        return sfti_fail_memory(im->err, count);
+    for (size_t i = 0; i < count; i++) (void)sfti_names_add(&names, items[i].name, (uint32_t)i);
+    for (size_t i = 0; i < count; i++) {
+        sft_span name = items[i].name, stem = { name.data, name.len - (name.len < len ? 0 : len) };
+        if (stem.len == name.len || memcmp(name.data + stem.len, end, len) != 0) continue;
+        char *of = sfti_arena_join(&im->arena, stem, sft_span_cstr(weight));
+        if (!of) return sfti_fail_memory(im->err, name.len);
+        uint32_t at = sfti_names_find(&names, (sft_span){ of, stem.len + sizeof weight - 1 });
+        if (at != SFTI_NO_NAME && items[at].codec) items[at].factor = name;
+    }
+    return SFT_OK;
+}
+
 sft_code sfti_read_gguf(sfti_import *im) {
     gguf_model *model = sfti_arena_take(&im->arena, sizeof *model);
     sfti_gguf_pairs first;
@@ -281,10 +309,10 @@ sft_code sfti_read_gguf(sfti_import *im) {
     model->im = im;
     sft_code code = read_file(model, im->input, true, &first);
     if (!code && first.split_count > 1) code = read_parts(model, &first);
+    if (!code) code = find_gguf_factors(im);
 
     if (code) return code;
     const sft_span whole = { NULL, 0 };
-    code = SFT_OK;
     if (model->renamed && first.is_model)
         code = sfti_import_leave(model->im, SFT_IMPORT_LEFT_NOTE, whole, 1, 0,
                                  "names and layouts are those of GGUF, which transformers does "

@@ -27,8 +27,8 @@ static sft_code numbers(const sfti_dequantise *how, uint64_t first, size_t count
     sfti_to_doubles(how->dtype, stored, 0, count, values);
     for (size_t i = 0; i < count; i++) {
         uint64_t channel = (first + i) / how->inner % how->channels;
-        float value = ((float)values[i] - (float)how->zeros[channel]) *
-                      (float)how->scales[channel];
+        float whole = (float)values[i] - (float)how->zeros[channel];
+        float value = (float)(whole * how->scales[channel]); /* rounded once, as PyTorch does */
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
         sfti_put_u32(out + 4 * i, bits);

@@ -63,8 +63,8 @@ typedef struct sfti_dequantise {
 
 /* Whether the dtype is one of quantised integers: U8, I8, I32. */
 bool sfti_dequantise_takes(sft_dtype dtype);
-/* A source of elements * 4 bytes, F32: (integer - zero) * scale. What *how points to lives as
- * long as the import. */
+/* A source of elements * 4 bytes, F32: (integer - zero) in F32, * scale in F64. What *how points
+ * to lives as long as the import. */
 sft_code sfti_dequantise_source(sfti_import *im, const sfti_dequantise *how,
                                 const sft_source **out);
 

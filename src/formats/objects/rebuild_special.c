@@ -102,6 +102,7 @@ static sft_code quantised_values(sfti_rebuild *r, sfti_value *value, const sfti_
     if (!how.scales || !how.zeros || how.inner == 0 || how.channels == 0)
         return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_IMPORT_QUANTISED, 0,
                                    "expected a scale and a zero point for each channel");
+    if (count == 2) how.scales[0] = (float)how.scales[0]; /* PyTorch: of channels alone F64 */
     const sft_source *source;
     code = sfti_dequantise_source(r->im, &how, &source);
     sfti_item *item = code ? NULL : sfti_rebuild_tensor(r, value);

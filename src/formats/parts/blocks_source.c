@@ -19,7 +19,7 @@ typedef struct codec_source {
     uint64_t begin, elements;
     sft_dtype to;
     size_t width; /* bytes of an element of `to` */
-    sft_span name;
+    sft_span name, factor;
 } codec_source;
 
 /* Whether all round to finite numbers of F16. */
@@ -45,6 +45,14 @@ static sft_code fail_range(const codec_source *s, uint64_t first, const float *v
                                      s->codec->name);
     sfti_hint(err, SFT_HINT_IMPORT_WIDER);
     return code;
+}
+
+static sft_code fail_factor(const codec_source *s, sft_error *err) {
+    sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, s->name, "expected values that its blocks "
+                     "of %s alone tell, found \"%.*s\", a factor of them", s->codec->name,
+                     SFTI_CLIP(s->factor, 200));
+    sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
+    return SFT_CAST_DTYPE;
 }
 
 /* As little-endian bytes, which they are on most hosts. */
@@ -82,6 +90,7 @@ static sft_code read_codec(void *ctx, uint64_t offset, void *into, size_t len, s
                            sft_error *err) {
     codec_source *s = ctx;
     *got = 0;
+    if (s->factor.len > 0) return fail_factor(s, err);
     sft_code code = sfti_work_begin(s->im, err);
     if (code) return code;
     s->im->work.of = NULL; /* `out` is used here, too */
@@ -126,7 +135,7 @@ sft_code sfti_codec_source(sfti_import *im, const sfti_item *item, sft_dtype to,
     sft_code code = sft_shape_size(to, item->shape, item->rank, &elements, &bytes, im->err);
     if (code) return code;
     *s = (codec_source){ item->source, im, item->codec, item->begin, elements, to,
-                         sft_dtype_describe(to)->bits / 8, item->name };
+                         sft_dtype_describe(to)->bits / 8, item->name, item->factor };
     sft_source source = { s, &codec_source_vtable, bytes, NULL, false };
     return sfti_import_own(im, &source, out);
 }

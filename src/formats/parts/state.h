@@ -43,6 +43,8 @@ typedef struct sfti_item {
     bool opaque;             /* the format does not tell the dtype, only its width: dtype is an
                                 unsigned one, and options.as must tell */
     const sfti_codec *codec; /* NULL: elements */
+    sft_span factor;         /* of a codec's: the tensor by which its values are to be multiplied,
+                                which is not done: they are refused; empty: none */
     /* Items that a source of the reader's own computes it from, up to NULL: the first is read when
      * it is read, the others were when it was opened. NULL: its bytes are stored. */
     const struct sfti_item *const *from;

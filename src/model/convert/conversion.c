@@ -9,6 +9,7 @@
 #include "convert/computed.h"
 #include "convert/dropped.h"
 #include "keys/digest_keys.h"
+#include "keys/listed.h"
 #include "safetensors_report.h"
 
 #include <string.h>
@@ -158,7 +159,7 @@ static bool lasting_value(const sft_conversion *c, sft_pair pair, sfti_arena *ar
     bool classed = computed
                 || (pair.value.len > 9 && memcmp(pair.value.data, "{\"_type\":", 9) == 0);
     if (sfti_convert_ends_alias(c, pair)) *value = &none;
-    if (!declares && !classed && !sft_span_equal(pair.key, sft_span_cstr("tensor_names"))
+    if (!declares && !classed && !sft_span_equal(pair.key, sft_span_cstr(SFTI_LISTED_KEY))
         && !sft_span_equal(pair.key, sft_span_cstr(SFTI_QUANTISER_KEY)))
         return true;
     if (are_all_taken(c, none)) *value = &none;
@@ -227,7 +228,7 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
             c->picks[c->metadata_count++] = (sfti_convert_pick){ (uint32_t)s, (uint32_t)i, value };
         }
     }
-    return SFT_OK;
+    return sfti_conversion_join_lists(c, err);
 }
 
 size_t sfti_conversion_pairs(const sft_conversion *c) { return c->metadata_count; }

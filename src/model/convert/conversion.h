@@ -117,6 +117,8 @@ sft_code sfti_convert_rename_alias(const sft_conversion *c, sft_pair pair, sft_e
 bool sfti_convert_ends_alias(const sft_conversion *c, sft_pair pair);
 /* Whether a pair is torchao's of a tensor that is computed. */
 bool sfti_conversion_classed(const sft_conversion *c, sft_pair pair);
+/* torchao's list of all shards becomes the value of its pick. */
+sft_code sfti_conversion_join_lists(sft_conversion *c, sft_error *err);
 
 /* The source of cast bytes; ctx is the conversion. One read stays within one tensor. On the
  * calling thread only. */

@@ -1,9 +1,10 @@
-/* Which tensors of a model are quantised, and whose values cannot be computed. Tests:
- * test_convert.c, test_values.c. */
+/* Which tensors of a model are quantised, and whose values cannot be computed; torchao's list of
+ * them. Tests: test_convert.c, test_losses.c, test_values.c. */
 #include "convert/conversion.h"
 
 #include "base/json.h"
 #include "convert/dropped.h"
+#include "keys/listed.h"
 
 #include <string.h>
 
@@ -66,21 +67,8 @@ static bool is_computed_class(const sft_conversion *c, sft_span key) {
     return found != SFTI_NO_NAME && c->quants[found];
 }
 
-/* Whether a value is an object that names a class, as those of torchao's keys do. */
-static bool names_class(sft_span value) {
-    sfti_json json;
-    bool named = false;
-    sfti_json_begin(&json, value.data, value.len);
-    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return false;
-    while (!named && sfti_json_next(&json) == SFTI_JSON_KEY) {
-        named = sfti_json_is(&json, "_type");
-        (void)sfti_json_skip(&json);
-    }
-    return named;
-}
-
 bool sfti_conversion_classed(const sft_conversion *c, sft_pair pair) {
-    return is_computed_class(c, pair.key) && names_class(pair.value);
+    return is_computed_class(c, pair.key) && sfti_names_class(pair.value);
 }
 
 bool sfti_conversion_is_declared(const sft_set *set, const sft_files *files,
@@ -119,4 +107,23 @@ sft_span sft_conversion_layout(const sft_conversion *conversion, size_t i) {
     const sft_conversion *c = conversion;
     if (i >= c->count || c->rows[i].action != SFT_CONVERT_DEQUANTIZE) return (sft_span){ "", 0 };
     return c->quants[i]->layout->id;
+}
+
+sft_code sfti_conversion_join_lists(sft_conversion *c, sft_error *err) {
+    size_t shards = sft_set_shard_count(c->set), count = 0;
+    sft_span *lists = sfti_arena_array(&c->arena, (uint64_t)shards + 1, sizeof *lists);
+    if (!lists) return sfti_fail_memory(err, shards * sizeof *lists);
+    for (size_t s = 0; s < shards; s++)
+        count += sft_file_metadata_get(sft_set_shard_at(c->set, s),
+                                       sft_span_cstr(SFTI_LISTED_KEY), &lists[count]);
+    if (count < 2) return SFT_OK;
+    if (!sfti_lists_joined(lists, count, &c->arena, &lists[shards]))
+        return sfti_fail_memory(err, count * sizeof *lists);
+    for (size_t i = 0; i < c->metadata_count && lists[shards].data; i++) {
+        const sft_file *file = sft_set_shard_at(c->set, c->picks[i].shard);
+        sft_pair pair = sft_file_metadata_at(file, c->picks[i].pair);
+        if (sft_span_equal(pair.key, sft_span_cstr(SFTI_LISTED_KEY)))
+            c->picks[i].value = &lists[shards];
+    }
+    return SFT_OK;
 }

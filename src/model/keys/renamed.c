@@ -5,6 +5,7 @@
 #include "base/order.h"
 #include "base/splice.h"
 #include "keys/digest_keys.h"
+#include "keys/listed.h"
 #include "safetensors_codes.h"
 
 #include <string.h>
@@ -316,6 +317,52 @@ static sft_code follow_list(const sfti_renamed *r, sft_span text, sft_span *out,
     return json.type == SFTI_JSON_ARRAY_END ? cut_text(&cuts, text, out, err) : SFT_OK;
 }
 
+/* ── quantization_config: its keys and texts may name layers, or be patterns of names ── */
+
+static bool is_pattern(sft_span text) {
+    for (size_t i = 0; i < text.len; i++)
+        if (strchr("*^$?[(|\\+", text.data[i]) && text.data[i]) return true;
+    return has_begin(text, sft_span_cstr("re:")) || has_begin(text, sft_span_cstr("-:"));
+}
+
+/* A key or a text is the last event; first: a tensor that gets another name. */
+static sft_code follow_config_name(const sfti_renamed *r, const sfti_json *json,
+                                   const sft_pair *first, sfti_cuts *cuts, sft_error *err) {
+    size_t begin = json->start, end = (size_t)(json->at - json->begin);
+    sft_span name = sfti_json_string(json, r->arena), to;
+    sft_pair torn = *first;
+    if (!name.data) return sfti_fail_memory(err, end - begin);
+    if (is_pattern(name))
+        return fail_names(torn, SFTI_QUANT_CONFIG_KEY, name, SFT_HINT_DECLARED_NAMES, err);
+    const sft_pair *whole = find_old(r, name);
+    sft_span unit = joined_texts(r->arena, name, ".", (sft_span){ "", 0 });
+    if (!unit.data) return sfti_fail_memory(err, name.len);
+    bool layer = name.len > 0 && has_names(r, unit);
+    if (!whole && !layer) return SFT_OK;
+    if (layer && (!unit_moves(r, unit, name.len, &to, &torn) || to.len == 0
+                  || (whole && !sft_span_equal(to, whole->value))))
+        return fail_names(torn, SFTI_QUANT_CONFIG_KEY, name, SFT_HINT_DECLARED_NAMES, err);
+    if (!layer) to = whole->value;
+    if (sft_span_equal(to, name)) return SFT_OK;
+    return cut_string(cuts, begin, end, to) ? SFT_OK : sfti_fail_memory(err, to.len);
+}
+
+static sft_code follow_config_names(const sfti_renamed *r, sft_span text, sft_span *out,
+                                    sft_error *err) {
+    sfti_cuts cuts = { .arena = r->arena };
+    const sft_pair *first = NULL;
+    sft_code code = SFT_OK;
+    sfti_json json;
+    for (size_t i = 0; !first && i < r->count; i++)
+        if (!sft_span_equal(r->names[i].key, r->names[i].value)) first = &r->names[i];
+    sfti_json_begin(&json, text.data, text.len);
+    while (first && !code && sfti_json_next(&json) != SFTI_JSON_END
+           && json.type != SFTI_JSON_ERROR)
+        if (json.type == SFTI_JSON_KEY || json.type == SFTI_JSON_STRING)
+            code = follow_config_name(r, &json, first, &cuts, err);
+    return code || json.type == SFTI_JSON_ERROR ? code : cut_text(&cuts, text, out, err);
+}
+
 /* ── Aliases ── */
 
 static sft_code follow_alias(const sfti_renamed *r, sft_pair pair, sft_pair *out,
@@ -341,8 +388,10 @@ sft_code sfti_renamed_pair(const sfti_renamed *r, sft_pair pair, sft_pair *out, 
         return follow_config(r, pair.value, &out->value, err);
     if (sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY)))
         return follow_layers(r, pair.value, &out->value, err);
-    if (sft_span_equal(pair.key, sft_span_cstr("tensor_names")))
+    if (sft_span_equal(pair.key, sft_span_cstr(SFTI_LISTED_KEY)))
         return follow_list(r, pair.value, &out->value, err);
+    if (sft_span_equal(pair.key, sft_span_cstr(SFTI_QUANT_CONFIG_KEY)))
+        return follow_config_names(r, pair.value, &out->value, err);
     if (has_begin(pair.value, sft_span_cstr(class_begin)))
         return follow_class(r, pair.key, &out->key, err);
     return follow_alias(r, pair, out, err);

@@ -1,5 +1,6 @@
 /* Metadata that name tensors of their model, and what they become if tensors get other names: names
- * of one tensor (aliases), diffusers' configuration of adapters, declarations of quantised layers.
+ * of one tensor (aliases), diffusers' configuration of adapters, declarations of quantised layers,
+ * torchao's classes, a quantization_config.
  * What cannot follow the new names is refused: it would be read as if it were not there. */
 #ifndef SFTI_RENAMED_H
 #define SFTI_RENAMED_H

@@ -42,6 +42,19 @@ typedef struct sfti_declared_layer {
     sfti_declared_format format;
 } sfti_declared_layer;
 
+/* What a quantization_config tells of some modules (scopes.c); members as of sfti_declared. */
+typedef struct sfti_declared_target sfti_declared_target;
+typedef struct sfti_declared_scope {
+    sfti_declared_target *targets; /* "re:.*_proj", "Linear" or a module's name */
+    size_t count;                  /* of them; of an ordered list none: all modules */
+    uint32_t widths, kinds, shares;
+    uint64_t group, blocks[2];
+    bool asymmetric;
+    bool strategy; /* it is what `shares` is told by */
+    bool excludes; /* their weights are not quantised */
+    bool meant;    /* may be that of the module last looked for */
+} sfti_declared_scope;
+
 typedef struct sfti_declared {
     sfti_layouts layouts;
     sfti_declared_layer *layers;
@@ -59,6 +72,10 @@ typedef struct sfti_declared {
     sft_span *plain;      /* names of modules that it leaves as they were */
     sfti_names plain_names;
     sft_span object;  /* of MLX: bits and group_size, also of single layers */
+    sft_span stray;   /* a layer that it names and there is not; empty: none */
+    sfti_declared_scope *scopes;
+    size_t scope_count;
+    bool ordered;     /* the first that a module is in counts */
 } sfti_declared;
 
 /* values: they are to be computed, and a declaration that cannot be read, or of a method that is
@@ -89,6 +106,21 @@ bool sfti_declared_torchao(const sft_set *set, size_t i, sfti_arena *arena, sft_
                            sft_span *object);
 /* Whether the object is that of the layout. */
 bool sfti_torchao_has(const sfti_quant_layout *layout, sft_span object, sfti_arena *arena);
+
+/* ── Some modules' own (scopes.c) ── */
+
+/* Those of config_groups, unless there is only one, and of "dynamic", whose entries change what
+ * `all` tells. False when out of memory. */
+bool sfti_scopes_groups(sfti_declared *d, sft_span groups, sfti_arena *arena);
+bool sfti_scopes_dynamic(sfti_declared *d, sft_span dynamic, const sfti_declared_scope *all,
+                         sfti_arena *arena);
+/* Marks those that may be a tensor's module's, as `meant`: of an ordered list the first that
+ * matches, and those before it that may; else those that match by name, by expression, or may by
+ * class; else all. */
+void sfti_scopes_choose(const sfti_declared *declared, sft_span tensor);
+/* The size of groups of a tensor's columns that all of those tell that may be its module's; or
+ * 0. */
+uint64_t sfti_scopes_group(const sfti_declared *declared, sft_span tensor);
 
 /* ── quantization_config (method.c) ── */
 

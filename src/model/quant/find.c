@@ -291,6 +291,8 @@ static sft_code fit_layout(sfti_quant_search *search, const sfti_match *match,
                     .group = format ? format->group : search->declared->group,
                     .strict = format != NULL };
     if (format && !format->group) f.group = layout->group;
+    if (!format && search->declared->scope_count > 0)
+        f.group = sfti_scopes_group(search->declared, t->name);
     f.shape = sfti_arena_array(search->arena, rank, sizeof *f.shape);
     if (!q || !f.shape) return sfti_fail_memory(err, sizeof *q);
     memset(q, 0, sizeof *q);
@@ -316,6 +318,7 @@ static sft_code fit_layout(sfti_quant_search *search, const sfti_match *match,
     if (!code) code = check_book(&q->nested_book, 8, err);
     if (!code) code = check_groups(&f, err);
     if (!code) code = check_zeros(&f, err);
+    if (!code) code = sfti_scopes_check(&f, err);
     search->unfit = code == SFT_CAST_DTYPE && match->told;
     if (code) return code;
     if (!match->told && q->count > 1 && may_be_tiled(q))

@@ -48,6 +48,9 @@ sft_code sfti_fit_shape(const sft_tensor *tensor, const uint64_t *expected, uint
 sft_code sfti_fit_fail(const sft_tensor *tensor, const char *expected, const char *found,
                        sft_error *err);
 
+/* Whether what may be told of the tensor's module alone is so (fit_scopes.c). */
+sft_code sfti_scopes_check(const sfti_quant_fit *f, sft_error *err);
+
 /* What the part "shape" tells. */
 sft_code sfti_fit_told_shape(const sfti_quant_fit *f, uint64_t shape[2], sft_error *err);
 /* Shapes of all parts (fit.c), of those of bitsandbytes, and of HQQ (fit_flat.c). */

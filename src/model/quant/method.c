@@ -206,6 +206,17 @@ bool sfti_declared_plain(const sfti_declared *declared, sft_span weight) {
     return sfti_names_find(&declared->plain_names, weight) != SFTI_NO_NAME;
 }
 
+/* Whatever tells of some modules alone. False: memory is out. */
+static bool take_scopes(sfti_declared *d, const quant_object *object, uint64_t bits,
+                        uint64_t group, sfti_arena *arena) {
+    bool rows = sft_span_equal(object->values[CONFIG_GROUP_SIZE], sft_span_cstr("-1"));
+    const sfti_declared_scope all = { .widths = bits > 0 && bits <= 8 ? 1u << bits : 0,
+                                      .group = group, .shares = group > 0 ? SFTI_SHARE_GROUP
+                                                              : rows ? SFTI_SHARE_ROW : 0 };
+    return sfti_scopes_groups(d, object->values[CONFIG_GROUPS], arena)
+        && sfti_scopes_dynamic(d, object->values[CONFIG_DYNAMIC], &all, arena);
+}
+
 /* text: the object; fallback: the method where none is told, or NULL. */
 static sft_code take_method(sfti_declared *d, sft_span text, const char *fallback,
                             const char *where, sfti_arena *arena, sft_error *err) {
@@ -265,6 +276,7 @@ static sft_code take_method(sfti_declared *d, sft_span text, const char *fallbac
         return fail_config(where, "single group_size", size, err);
     if (!read_weights(d, object.values[CONFIG_GROUPS], arena))
         return fail_config(where, "block_structure", object.values[CONFIG_GROUPS], err);
+    if (!take_scopes(d, &object, bits, group, arena)) return sfti_fail_memory(err, text.len);
     if (object.values[CONFIG_BLOCK].data) {
         sft_span block = object.values[CONFIG_BLOCK];
         sfti_json_begin(&json, block.data, block.len);
@@ -323,9 +335,41 @@ const char *sfti_declared_mlx(const sfti_declared *declared, sft_span layer, sft
     sfti_json_begin(&json, declared->object.data, declared->object.len);
     (void)sfti_json_next(&json);
     const char *why = read_mlx(&json, &layer, arena, sizes);
+    char *stray = !why && declared->stray.len > 0
+                ? sfti_arena_join(arena, sft_span_cstr("sizes of a layer that there is not: "),
+                                  declared->stray) : NULL;
+    if (stray) why = stray;
     *bits = sizes[2] ? sizes[2] : sizes[0];
     *group = sizes[3] ? sizes[3] : sizes[1];
     return why ? why : *bits < 1 || *bits > 8 ? "another number" : NULL;
+}
+
+/* Whether the path is that of one of several shards, whose layers may be in others. */
+static bool is_shard(const char *path) {
+    const char *of = path ? strstr(path + sfti_folder_len(path), "-of-") : NULL;
+    return of && of[4] >= '0' && of[4] <= '9';
+}
+
+/* The first layer with sizes of its own by MLX's object that has no tensors: under another name its
+ * codes would be read with the sizes of all. */
+static sft_code find_stray(const sft_set *set, sfti_arena *arena, sfti_declared *d,
+                           sft_error *err) {
+    sfti_json json;
+    if (!sft_set_index_path(set) && is_shard(sft_set_shard_path(set, 0))) return SFT_OK;
+    sfti_json_begin(&json, d->object.data, d->object.len);
+    (void)sfti_json_next(&json);
+    while (d->stray.len == 0 && sfti_json_next(&json) == SFTI_JSON_KEY) {
+        sft_span key = sfti_json_string(&json, arena);
+        if (!key.data) return sfti_fail_memory(err, d->object.len);
+        bool sizes = sfti_json_next(&json) == SFTI_JSON_OBJECT
+                  && memchr(key.data, '.', key.len) != NULL;
+        (void)sfti_json_skip(&json);
+        char *name = sizes ? sfti_arena_join(arena, key, sft_span_cstr(".scales")) : NULL;
+        if (sizes && !name) return sfti_fail_memory(err, key.len);
+        if (sizes && !sft_set_find(set, (sft_span){ name, key.len + strlen(".scales") }, NULL))
+            d->stray = key;
+    }
+    return SFT_OK;
 }
 
 /* A text whose member of that name (NULL: all of it) is the object. */
@@ -406,5 +450,6 @@ sft_code sfti_declared_config(const sft_set *set, const sft_files *files, sfti_a
         if (sft_file_metadata_get(sft_set_shard_at(set, s), sft_span_cstr(SFTI_QUANTISER_KEY),
                                   &text))
             code = take_text(out, text, NULL, NULL, "the metadata", arena, err);
+    if (!code && out->object.data) code = find_stray(set, arena, out, err);
     return code;
 }

@@ -13,6 +13,7 @@
 
 #define LORA "lora_adapter_metadata"
 #define DECLARED "_quantization_metadata"
+#define CONFIG "quantization_config"
 
 /* Memory for so many allocations; those that follow fail. */
 static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
@@ -85,6 +86,22 @@ static const row rows[] = {
       "tensor_names", "[\"a.weight\", \"b.w\", 1]", SFT_OK, SFT_HINT_NONE },
     { "a._weight_qdata=m.a._weight_qdata b.w=m.b.w", "tensor_names", "[\"a.weight\", \"b.w\"]",
       "tensor_names", "[\"m.a.weight\", \"m.b.w\"]", SFT_OK, SFT_HINT_NONE },
+    /* what names layers in a quantization_config */
+    { "m.a.weight=a.b.weight m.a.scales=a.b.scales", CONFIG,
+      "{\"bits\":4,\"m.a\":{\"bits\":8},\"skip\":[\"m.a\",\"lm_head\",\"m.a.weight\"]}", CONFIG,
+      "{\"bits\":4,\"a.b\":{\"bits\":8},\"skip\":[\"a.b\",\"lm_head\",\"a.b.weight\"]}", SFT_OK,
+      SFT_HINT_NONE },
+    { "m.a.weight=b.weight m.a.scales=m.a.scales", CONFIG, "{\"m.a\":{\"bits\":8}}", "", NULL,
+      SFT_BAD_ARGUMENT, SFT_HINT_DECLARED_NAMES },
+    { "m.weight=weight", CONFIG, "{\"m\":{}}", "", NULL, SFT_BAD_ARGUMENT,
+      SFT_HINT_DECLARED_NAMES },
+    { "m.a.weight=b.weight", CONFIG, "{\"ignore\":[\"re:.*lm_head\"]}", "", NULL, SFT_BAD_ARGUMENT,
+      SFT_HINT_DECLARED_NAMES },
+    { "m.a.weight=b.weight", CONFIG, "{\"dynamic\":{\"-:m\":{}}}", "", NULL, SFT_BAD_ARGUMENT,
+      SFT_HINT_DECLARED_NAMES },
+    { "m.a.weight=m.a.weight", CONFIG, "{\"ignore\":[\"re:.*\",\"m.a\"]}", CONFIG,
+      "{\"ignore\":[\"re:.*\",\"m.a\"]}", SFT_OK, SFT_HINT_NONE },
+    { "m.a.weight=b.weight", CONFIG, "{\"m.a\":", CONFIG, "{\"m.a\":", SFT_OK, SFT_HINT_NONE },
 };
 
 static size_t read_names(const char *text, bool aliases, sft_pair *out) {

@@ -36,7 +36,7 @@ static void reads_configurations(void **unused) {
         { BLOCKS, CT(",\"config_groups\":{\"g\":{\"weights\":{" GROUPS("9,9", "2") "}},\"h\":{"
           "\"weights\":{" GROUPS("1,2", "4") "}},\"i\":{\"weights\":{" GROUPS("1,2", "2") "}}}"),
           "w",
-          "=2,2,3,3,4,4,5,5" },
+          "scales of other blocks" },
         { SCALED, "{}", NULL, "expected a quant_method that is known in the quantization_config of "
           "the metadata, found \"none\"" },
         { SCALED, "[1]", NULL, "expected a quantization_config in JSON in the metadata" },
@@ -76,14 +76,15 @@ static void reads_configurations(void **unused) {
           "=2,2,3,3,4,4,5,5" },
         { BLOCKS, CT(TWO("\"strategy\":\"block\",\"block_structure\":[9,9]",
                          "\"strategy\":\"block\",\"block_structure\":[1,2]")), "w",
-          "=2,2,3,3,4,4,5,5" },
+          "(config_groups), found that it tells scales of other blocks" },
         { BLOCKS, CT(WEIGHTS("\"group_size\":2")), "w", "=2,2,3,3,4,4,5,5" },
         { BLOCKS, CT(WEIGHTS("\"group_size\":4")), "w_scale", "expected the shape [2,1], found" },
-        { BLOCKS, CT(TWO("\"group_size\":4", "\"group_size\":2")), "w", "=2,2,3,3,4,4,5,5" },
+        { BLOCKS, CT(TWO("\"group_size\":4", "\"group_size\":2")), "w", "scales of other blocks" },
         { BLOCKS, CT(TWO("\"group_size\":2,\"strategy\":\"group\"", "\"group_size\":2")), "w",
           "=2,2,3,3,4,4,5,5" },
         { BLOCKS, CT(TWO("\"group_size\":2,\"strategy\":\"tensor_group\"",
-                         "\"group_size\":2,\"strategy\":\"channel\"")), "w", "=2,2,3,3,4,4,5,5" },
+                         "\"group_size\":2,\"strategy\":\"channel\"")), "w",
+          "scales of other blocks" },
         { BLOCKS, CT(TWO("\"strategy\":\"tensor\"", "\"strategy\":\"channel\"")), "w_scale",
           "expected the shape [2,1], found [2,2]" },
         { BLOCKS, CT(WEIGHTS("\"strategy\":\"row\"")), "w", "=2,2,3,3,4,4,5,5" },
@@ -98,8 +99,9 @@ static void reads_configurations(void **unused) {
         /* kinds, widths and zero points */
         { SCALED, CT(WEIGHTS("\"type\":\"float\",\"num_bits\":8")), "w", "=2,2" },
         { SCALED, CT(WEIGHTS("\"type\":\"int\"")), "w", "tells, found floats" },
-        { SCALED, CT(TWO("\"type\":\"int\"", "\"type\":\"float\"")), "w", "=2,2" },
-        { SCALED, CT(TWO("\"type\":\"int\"", "\"num_bits\":8")), "w", "=2,2" },
+        { SCALED, CT(TWO("\"type\":\"int\"", "\"type\":\"float\"")), "w", "another type" },
+        { SCALED, CT(TWO("\"type\":\"int\"", "\"num_bits\":8")), "w", "another type" },
+        { SCALED, CT(TWO("\"type\":\"float\"", "\"num_bits\":8")), "w", "=2,2" },
         { SCALED, CT(WEIGHTS("\"type\":\"real\"")), "w", "=2,2" },
         { SCALED, CT(WEIGHTS("\"num_bits\":4")), "w", "as many bits as the quantization_config" },
         { SCALED, CT(WEIGHTS("\"num_bits\":16")), "w", "=2,2" },
@@ -108,7 +110,7 @@ static void reads_configurations(void **unused) {
         { "w I8 2,4 #3;w_scale F32 - #2", CT(WEIGHTS("\"symmetric\":false")), "w",
           "expected zero points" },
         { "w I8 2,4 #3;w_scale F32 - #2", CT(TWO("\"symmetric\":false", "\"symmetric\":true")), "w",
-          "=6,6" },
+          "(config_groups), found that it tells zero points" },
         { "w I8 2,4 #3;w_scale F32 - #2", CT(WEIGHTS("\"actorder\":\"weight\"")), "w", "=6,6" },
         { "w_packed I32 2,1;w_scale F16 2,2;w_shape I64 2 #2,8",
           CT(",\"format\":\"pack-quantized\"" WEIGHTS("\"num_bits\":4,\"actorder\":\"dynamic\"")),
@@ -147,6 +149,54 @@ static void reads_configurations(void **unused) {
     cases_hold(cases, COUNT(cases));
 }
 
+#define INT8 "m.a.w I8 2,4 #3;m.a.w_scale F32 - #2"
+#define TARGETS(a, b) ",\"config_groups\":{\"g\":{\"targets\":[" a "],\"weights\":{" \
+    "\"symmetric\":false}},\"h\":{\"targets\":[" b "],\"weights\":{\"symmetric\":true}}}"
+#define GPTQ "m.a.qweight I32 1,8 #286331153;m.a.qzeros I32 1,1;m.a.scales F16 1,8 #15360"
+#define DYNAMIC(text) "{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":8," \
+    "\"checkpoint_format\":\"gptq_v2\",\"dynamic\":{" text "}}"
+
+/* What is told of some modules: of m.a, zero points by the first group, which it has not. */
+static void reads_scopes(void **unused) {
+    static const quant_case cases[] = {
+        { INT8, CT(TARGETS("\"m.b\"", "\"m.a\"")), "m.a.w", "=6,6" },
+        { INT8, CT(TARGETS("\"m.a\"", "\"m.b\"")), "m.a.w", "found that it tells zero points" },
+        { INT8, CT(TARGETS("\"Linear\"", "\"m.a\"")), "m.a.w", "=6,6" },
+        { INT8, CT(TARGETS("\"Linear\"", "\"re:.*a$\"")), "m.a.w", "=6,6" },
+        { INT8, CT(TARGETS("\"re:m.*\"", "\"m.a\"")), "m.a.w", "=6,6" },
+        { INT8, CT(TARGETS("\"re:.*\\\\.b$\",\"lm_head\"", "\"Linear\"")), "m.a.w", "=6,6" },
+        { INT8, CT(TARGETS("\"re:(?:x|m)\\\\.[ab]*?\"", "\"Linear\"")), "m.a.w", "tells zero" },
+        { INT8, CT(TARGETS("\"re:a\"", "\"re:m\"")), "m.a.w", "=6,6" },
+        { INT8, CT(TARGETS("\"re:m\\\\.\\\\d\"", "\"re:m\\\\.\\\\w\"")), "m.a.w", "=6,6" },
+        /* not decided: both have to fit */
+        { INT8, CT(TARGETS("\"re:(?!m)\"", "\"Linear\"")), "m.a.w", "tells zero points" },
+        { INT8, CT(TARGETS("\"re:[\\\\w]\"", "\"Linear\"")), "m.a.w", "tells zero points" },
+        { INT8, CT(TARGETS("\"re:m++\"", "\"Linear\"")), "m.a.w", "tells zero points" },
+        { INT8, CT(TARGETS("\"re:\\\\1\"", "\"Linear\"")), "m.a.w", "tells zero points" },
+        { INT8, CT(TARGETS("\"Linear\"", "\"Linear\"")), "m.a.w", "tells zero points" },
+        { INT8, CT(TARGETS("\"m.b\"", "\"m.c\"")), "m.a.w", "tells zero points" },
+        { INT8, CT(TARGETS("1,[2]", "\"m.a\"")), "m.a.w", "=6,6" },
+        { INT8, CT(",\"config_groups\":{\"g\":{\"targets\":[\"m.a\"],\"weights\":null},"
+                   "\"h\":{\"targets\":[\"Linear\"],\"weights\":{}}}"), "m.a.w",
+          "tells no quantised weights" },
+        { INT8, CT(",\"config_groups\":{\"W8A8\":[\"m.a\"],\"h\":{\"targets\":[\"Linear\"],"
+                   "\"weights\":{}}}"), "m.a.w", "=6,6" },
+        /* GPTQModel: the first that matches counts */
+        { GPTQ, DYNAMIC("\"+:m\\\\.b\":{\"bits\":8}"), "m.a.weight", "=1,1,1,1" },
+        { GPTQ, DYNAMIC("\"+:.*\\\\.a\":{\"bits\":8}"), "m.a.qweight",
+          "(dynamic), found that it tells another number of bits" },
+        { GPTQ, DYNAMIC("\"m\":{\"group_size\":4}"), "m.a.qweight", "scales of other blocks" },
+        { GPTQ, DYNAMIC("\"m\":{\"group_size\":-1,\"desc_act\":true}"), "m.a.weight", "=1,1,1,1" },
+        { GPTQ, DYNAMIC("\"-:m\":{}"), "m.a.qweight", "tells no quantised weights" },
+        { GPTQ, DYNAMIC("\"m\":false"), "m.a.qweight", "tells no quantised weights" },
+        { GPTQ, DYNAMIC("\"+:m\":{\"bits\":4},\"-:m\":{}"), "m.a.weight", "=1,1,1,1" },
+        { GPTQ, DYNAMIC("\"+:(?=m)\":{\"bits\":8}"), "m.a.qweight", "another number of bits" },
+        { GPTQ, DYNAMIC("\"+:(?=m)\":{\"bits\":4}"), "m.a.weight", "=1,1,1,1" },
+    };
+    (void)unused;
+    cases_hold(cases, COUNT(cases));
+}
+
 /* 4 bits in groups of 8: 1 and 2 in turn; a factor of 2 for the first row, 4 for the second. */
 #define MLX "m.weight U32 2,1 #571548177;m.scales F32 2,1 #2,4;m.biases F32 2,1 #0.5,1"
 #define BYTES "m.weight U32 2,2 #16843009;m.scales F32 2,1 #2,4;m.biases F32 2,1 #0.5,1"
@@ -171,6 +221,9 @@ static void reads_mlx(void **unused) {
           "as a configuration tells of its layer, found another mode" },
         { MLX, "{\"bits\":4,\"group_size\":8,\"m\":false}", "m.weight",
           "of its layer, found false" },
+        { MLX, "{\"bits\":4,\"group_size\":8,\"x.m\":{\"bits\":8}}", "m.weight",
+          "of its layer, found sizes of a layer that there is not: x.m" },
+        { MLX, "{\"bits\":4,\"group_size\":8,\"x.m\":false}", "m.weight", values },
         { MLX, "{\"bits\":4,\"group_size\":8,\"m\":null}", "m.weight",
           "of its layer, found false" },
         { MLX, "{\"bits\":4,\"group_size\":8,\"m\":{\"bits\":4},\"m\":{\"bits\":4}}", "m.weight",
@@ -525,7 +578,8 @@ static void keeps_declarations_whole(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_configurations), cmocka_unit_test(reads_mlx),
+        cmocka_unit_test(reads_configurations), cmocka_unit_test(reads_scopes),
+        cmocka_unit_test(reads_mlx),
         cmocka_unit_test(reads_torchao), cmocka_unit_test(reads_comfy),
         cmocka_unit_test(keeps_declarations_whole),
         cmocka_unit_test_setup_teardown(reads_files_beside, temp_dir_make, temp_dir_remove),

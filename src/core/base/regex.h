@@ -9,28 +9,28 @@
  * Of the matches, the leftmost; of these, the longest, as in POSIX; what the groups took of it is
  * decided by the order in the pattern: alternatives from the left, and * + ? {} as many times as
  * fits. */
-#ifndef CLI_REGEX_H
-#define CLI_REGEX_H
+#ifndef SFTI_REGEX_H
+#define SFTI_REGEX_H
 
 #include "safetensors.h"
 
-#define CLI_REGEX_GROUPS 10   /* the match and \1 to \9; further groups only group */
-#define CLI_REGEX_STEPS 4096  /* a program has at most; {m,n} counts as what it repeats */
-#define CLI_REGEX_TIMES 1000  /* the largest m and n */
-#define CLI_REGEX_DEPTH 64    /* groups within groups */
+#define SFTI_REGEX_GROUPS 10   /* the match and \1 to \9; further groups only group */
+#define SFTI_REGEX_STEPS 4096  /* a program has at most; {m,n} counts as what it repeats */
+#define SFTI_REGEX_TIMES 1000  /* the largest m and n */
+#define SFTI_REGEX_DEPTH 64    /* groups within groups */
 
-typedef struct cli_regex cli_regex;
+typedef struct sfti_regex sfti_regex;
 /* Bytes of the text; both SIZE_MAX for a group that took no part. */
-typedef struct cli_regex_group { size_t begin, end; } cli_regex_group;
+typedef struct sfti_regex_group { size_t begin, end; } sfti_regex_group;
 
 /* SFT_BAD_ARGUMENT: it is no pattern, and the text says why. */
-sft_code cli_regex_new(sft_span pattern, const sft_allocator *alloc, cli_regex **out,
+sft_code sfti_regex_new(sft_span pattern, const sft_allocator *alloc, sfti_regex **out,
                         sft_error *err);
-void cli_regex_free(cli_regex *regex);
+void sfti_regex_free(sfti_regex *regex);
 
 /* The first match that begins at `from` or behind it; false: none. What is before `from` still
  * counts for ^ and words. One thread at a time. */
-bool cli_regex_find(cli_regex *regex, sft_span text, size_t from,
-                     cli_regex_group groups[CLI_REGEX_GROUPS]);
+bool sfti_regex_find(sfti_regex *regex, sft_span text, size_t from,
+                     sfti_regex_group groups[SFTI_REGEX_GROUPS]);
 
 #endif

@@ -1,6 +1,6 @@
 /* Regular expressions: a pattern into a program, and the program run on a text. Tests:
  * tests/compat/regex.py. */
-#include "support/regex.h"
+#include "base/regex.h"
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -26,7 +26,7 @@ typedef enum rx_op {
 typedef struct rx_step { rx_op op; int32_t a, b; } rx_step;
 typedef struct rx_range { uint32_t first, last; } rx_range;
 
-#define RX_SLOTS ((size_t)2 * CLI_REGEX_GROUPS)
+#define RX_SLOTS ((size_t)2 * SFTI_REGEX_GROUPS)
 
 typedef struct rx_program {
     rx_step *steps;
@@ -51,7 +51,7 @@ typedef struct rx_parse {
     rx_program *to;
     sft_span text;
     size_t at;
-    rx_group groups[CLI_REGEX_DEPTH + 1];
+    rx_group groups[SFTI_REGEX_DEPTH + 1];
     size_t depth;
     uint32_t group_count;
     size_t atom;   /* first step of what a repetition would repeat */
@@ -80,7 +80,7 @@ static bool rx_fail(rx_parse *x, const char *why) {
 /* Room for `more` steps, which do not count yet. */
 static bool rx_room(rx_parse *x, size_t more) {
     rx_program *to = x->to;
-    if (more > CLI_REGEX_STEPS - to->count) return rx_fail(x, "it is too large");
+    if (more > SFTI_REGEX_STEPS - to->count) return rx_fail(x, "it is too large");
     rx_step *steps = sfti_grow(&to->alloc, to->steps, to->count, more, &to->cap, sizeof *steps);
     if (!steps) return !(x->memory = true);
     to->steps = steps;
@@ -199,7 +199,7 @@ static bool rx_number(rx_parse *x, uint32_t *out) {
     for (*out = 0; x->at < x->text.len; x->at++) {
         char c = x->text.data[x->at];
         if (c < '0' || c > '9') break;
-        if (*out <= CLI_REGEX_TIMES) *out = *out * 10 + (uint32_t)(c - '0');
+        if (*out <= SFTI_REGEX_TIMES) *out = *out * 10 + (uint32_t)(c - '0');
     }
     return x->at > begin;
 }
@@ -214,7 +214,7 @@ static bool rx_bounds(rx_parse *x, uint32_t *least, uint32_t *most) {
     if (rx_take(x, ',') && !rx_number(x, most)) *most = RX_NO_MOST;
     if (!rx_take(x, '}')) return rx_fail(x, form);
     if (*most < *least) return rx_fail(x, "the second number in {} is less than the first");
-    if (*least > CLI_REGEX_TIMES || (*most > CLI_REGEX_TIMES && *most != RX_NO_MOST))
+    if (*least > SFTI_REGEX_TIMES || (*most > SFTI_REGEX_TIMES && *most != RX_NO_MOST))
         return rx_fail(x, "a number in {} is over 1000");
     return true;
 }
@@ -241,7 +241,7 @@ static bool rx_repeat(rx_parse *x, uint32_t least, uint32_t most) {
     if (most == RX_NO_MOST) return rx_put(x, RX_SPLIT, -(int32_t)len, 1);
     uint32_t optional = most - least;
     int32_t ahead = (int32_t)optional * ((int32_t)len + 1);
-    if (optional && (uint64_t)optional * (len + 1) > CLI_REGEX_STEPS)
+    if (optional && (uint64_t)optional * (len + 1) > SFTI_REGEX_STEPS)
         return rx_fail(x, "it is too large");
     if (least == 0) {
         if (!rx_insert(x, at, RX_SPLIT, 1, ahead)) return false;
@@ -255,10 +255,10 @@ static bool rx_repeat(rx_parse *x, uint32_t least, uint32_t most) {
 /* ── Groups ── */
 
 static bool rx_open(rx_parse *x) {
-    if (x->depth == CLI_REGEX_DEPTH) return rx_fail(x, "groups are nested too deeply");
+    if (x->depth == SFTI_REGEX_DEPTH) return rx_fail(x, "groups are nested too deeply");
     rx_group *group = &x->groups[++x->depth];
     *group = (rx_group){ .open = x->to->count, .number = ++x->group_count };
-    if (group->number < CLI_REGEX_GROUPS && !rx_put(x, RX_SAVE, (int32_t)group->number * 2, 0))
+    if (group->number < SFTI_REGEX_GROUPS && !rx_put(x, RX_SAVE, (int32_t)group->number * 2, 0))
         return false;
     group->branch = x->to->count;
     x->has_atom = false;
@@ -291,7 +291,7 @@ static bool rx_close(rx_parse *x) {
     rx_group *group = &x->groups[x->depth--];
     x->atom = group->open;
     x->has_atom = true;
-    return group->number >= CLI_REGEX_GROUPS ||
+    return group->number >= SFTI_REGEX_GROUPS ||
            rx_put(x, RX_SAVE, (int32_t)group->number * 2 + 1, 0);
 }
 
@@ -368,7 +368,7 @@ typedef struct rx_threads {
 /* What is still to be followed: a step, or the former value of a slot that comes back. */
 typedef struct rx_todo { uint32_t step; int32_t slot; size_t value; } rx_todo;
 
-struct cli_regex {
+struct sfti_regex {
     rx_program program;
     sfti_arena arena;
     rx_threads now, next;
@@ -380,14 +380,14 @@ struct cli_regex {
 
 /* ── Making ── */
 
-static bool rx_take_threads(cli_regex *regex, rx_threads *out) {
+static bool rx_take_threads(sfti_regex *regex, rx_threads *out) {
     out->steps = sfti_arena_array(&regex->arena, regex->program.count, sizeof *out->steps);
     out->slots = sfti_arena_array(&regex->arena, regex->program.count * regex->used,
                                   sizeof *out->slots);
     return out->steps && out->slots;
 }
 
-static bool rx_take_tables(cli_regex *regex) {
+static bool rx_take_tables(sfti_regex *regex) {
     const rx_program *program = &regex->program;
     for (size_t i = 0; i < program->count; i++) {
         const rx_step *step = &program->steps[i];
@@ -402,9 +402,9 @@ static bool rx_take_tables(cli_regex *regex) {
            rx_take_threads(regex, &regex->next);
 }
 
-sft_code cli_regex_new(sft_span pattern, const sft_allocator *alloc, cli_regex **out,
+sft_code sfti_regex_new(sft_span pattern, const sft_allocator *alloc, sfti_regex **out,
                         sft_error *err) {
-    cli_regex *regex = sfti_take(alloc, sizeof *regex);
+    sfti_regex *regex = sfti_take(alloc, sizeof *regex);
     bool memory = false;
     *out = NULL;
     if (!regex) return sfti_fail_memory(err, sizeof *regex);
@@ -416,13 +416,13 @@ sft_code cli_regex_new(sft_span pattern, const sft_allocator *alloc, cli_regex *
         *out = regex;
         return SFT_OK;
     }
-    cli_regex_free(regex);
+    sfti_regex_free(regex);
     if (memory) return sfti_fail_memory(err, pattern.len);
     return sfti_misuse(err, "expected an extended regular expression, found \"%.*s\": %s",
                        SFTI_CLIP(pattern, 200), why);
 }
 
-void cli_regex_free(cli_regex *regex) {
+void sfti_regex_free(sfti_regex *regex) {
     if (!regex) return;
     sft_allocator alloc = regex->arena.alloc;
     rx_program *program = &regex->program;
@@ -469,7 +469,7 @@ static uint32_t rx_by(uint32_t from, int32_t steps) {
 
 /* Follow a thread from a step to those that take a character, by rank, with its slots, which are
  * as they were at the end. */
-static void rx_follow(cli_regex *regex, rx_threads *to, uint32_t first, size_t *slots,
+static void rx_follow(sfti_regex *regex, rx_threads *to, uint32_t first, size_t *slots,
                       sft_span text, size_t at) {
     rx_todo *todo = regex->todo;
     size_t count = 0;
@@ -506,7 +506,7 @@ static void rx_follow(cli_regex *regex, rx_threads *to, uint32_t first, size_t *
 
 /* All threads over one character, from `now` to `next`; those that began behind the best match
  * end. */
-static void rx_advance(cli_regex *regex, sft_span text, size_t at, size_t *best) {
+static void rx_advance(sfti_regex *regex, sft_span text, size_t at, size_t *best) {
     size_t behind = at;
     uint32_t c = at < text.len ? rx_char(text, &behind) : 0;
     regex->round++;
@@ -528,8 +528,8 @@ static void rx_advance(cli_regex *regex, sft_span text, size_t at, size_t *best)
     }
 }
 
-bool cli_regex_find(cli_regex *regex, sft_span text, size_t from,
-                     cli_regex_group groups[CLI_REGEX_GROUPS]) {
+bool sfti_regex_find(sfti_regex *regex, sft_span text, size_t from,
+                     sfti_regex_group groups[SFTI_REGEX_GROUPS]) {
     size_t best[RX_SLOTS], fresh[RX_SLOTS];
     for (size_t i = 0; i < RX_SLOTS; i++) best[i] = fresh[i] = RX_NONE;
     regex->now.count = 0;
@@ -545,7 +545,7 @@ bool cli_regex_find(cli_regex *regex, sft_span text, size_t from,
         if (at == text.len) break;
         (void)rx_char(text, &at);
     }
-    for (size_t i = 0; i < CLI_REGEX_GROUPS; i++)
-        groups[i] = (cli_regex_group){ best[2 * i], best[2 * i + 1] };
+    for (size_t i = 0; i < SFTI_REGEX_GROUPS; i++)
+        groups[i] = (sfti_regex_group){ best[2 * i], best[2 * i + 1] };
     return best[0] != RX_NONE;
 }

@@ -1,0 +1,303 @@
+/* What a quantization_config tells of some modules: config_groups of compressed-tensors, where it
+ * has several, and "dynamic" of GPTQModel. Tests: test_quant_declared.c. */
+#include "quant/declared.h"
+
+#include "base/json.h"
+#include "base/regex.h"
+
+#include <string.h>
+
+/* ── Targets ── */
+
+typedef enum target_match { TARGET_NO, TARGET_YES, TARGET_OPEN } target_match;
+
+/* A module's name, an expression that the name begins with, or its class. */
+enum { TARGET_NAME, TARGET_PATTERN, TARGET_CLASS, TARGET_KINDS };
+
+struct sfti_declared_target {
+    sft_span text;
+    uint8_t kind;
+    sfti_regex *regex; /* of a pattern; NULL: it is not understood */
+};
+
+/* Memory of expressions lives as long as the declaration. */
+static void *resize_in_arena(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+    void *made = new_size > 0 ? sfti_arena_take(ctx, new_size) : NULL;
+    if (made && ptr) memcpy(made, ptr, old_size < new_size ? old_size : new_size);
+    return made;
+}
+
+/* A range of characters, which has the same meaning in Python's expressions if nothing in it is
+ * escaped; 0: it has another. */
+static size_t range_length(sft_span text, size_t at) {
+    size_t end = at + 1;
+    if (end < text.len && text.data[end] == '^') end++;
+    if (end < text.len && text.data[end] == ']') return 0;
+    for (; end < text.len && text.data[end] != ']'; end++)
+        if (text.data[end] == '\\' || text.data[end] == '[') return 0;
+    return end < text.len ? end + 1 - at : 0;
+}
+
+/* An expression of Python's as POSIX spells it, where that tells the same of whether one matches:
+ * groups that only group, digits, and repetitions that take as few as they can. out has room for
+ * five bytes for each. 0: it is another. */
+static size_t translate_pattern(sft_span text, char *out) {
+    size_t len = 0;
+    bool repeats = false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i], next = i + 1 < text.len ? text.data[i + 1] : 0;
+        bool again = repeats;
+        repeats = c == '*' || c == '+' || c == '?' || c == '}';
+        if (again && c == '+') return 0;
+        if (again && c == '?') continue;
+        if (c == '(' && next == '?') {
+            if (i + 2 >= text.len || text.data[i + 2] != ':') return 0;
+            out[len++] = c, i += 2;
+        } else if (c == '[') {
+            size_t some = range_length(text, i);
+            if (some == 0) return 0;
+            memcpy(out + len, text.data + i, some);
+            len += some, i += some - 1;
+        } else if (c != '\\') {
+            out[len++] = c;
+        } else if (next == 'd') {
+            memcpy(out + len, "[0-9]", 5);
+            len += 5, i++;
+        } else if (next == '<' || next == '>') {
+            out[len++] = next, i++;
+        } else {
+            bool word = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z')
+                     || (next >= '0' && next <= '9') || next == 0;
+            if (word && !strchr("wWsSbB", next ? next : '0')) return 0;
+            out[len++] = c, out[len++] = next, i++;
+        }
+    }
+    return len;
+}
+
+/* False when out of memory. */
+static bool read_pattern(sft_span text, sfti_arena *arena, sfti_declared_target *out) {
+    const sft_allocator alloc = { resize_in_arena, arena };
+    char *made = sfti_arena_array(arena, (uint64_t)text.len + 1, 5);
+    size_t len = made ? translate_pattern(text, made) : 0;
+    *out = (sfti_declared_target){ .text = text, .kind = TARGET_PATTERN };
+    if (!made) return false;
+    return len == 0
+        || sfti_regex_new((sft_span){ made, len }, &alloc, &out->regex, NULL) != SFT_OUT_OF_MEMORY;
+}
+
+/* A text of "targets". */
+static bool read_target(sft_span text, sfti_arena *arena, sfti_declared_target *out) {
+    bool pattern = text.len > 3 && memcmp(text.data, "re:", 3) == 0;
+    if (pattern) return read_pattern((sft_span){ text.data + 3, text.len - 3 }, arena, out);
+    bool is_class = text.len > 0 && *text.data >= 'A' && *text.data <= 'Z'
+                 && !memchr(text.data, '.', text.len);
+    *out = (sfti_declared_target){ .text = text, .kind = is_class ? TARGET_CLASS : TARGET_NAME };
+    return true;
+}
+
+static target_match match_target(const sfti_declared_target *target, sft_span module) {
+    sfti_regex_group groups[SFTI_REGEX_GROUPS];
+    if (target->kind == TARGET_NAME || sft_span_equal(target->text, module))
+        return sft_span_equal(target->text, module) ? TARGET_YES : TARGET_NO;
+    if (target->kind == TARGET_CLASS || !target->regex) return TARGET_OPEN;
+    return sfti_regex_find(target->regex, module, 0, groups) && groups[0].begin == 0
+        ? TARGET_YES : TARGET_NO;
+}
+
+/* The best match of a scope's targets of one kind. */
+static target_match match_scope(const sfti_declared_scope *scope, uint8_t kind, sft_span module) {
+    target_match best = TARGET_NO;
+    for (size_t i = 0; i < scope->count && best != TARGET_YES; i++) {
+        if (scope->targets[i].kind != kind) continue;
+        target_match one = match_target(&scope->targets[i], module);
+        if (one != TARGET_NO) best = one;
+    }
+    return best;
+}
+
+/* ── Reading ── */
+
+/* The reader is at a list of targets, or at another value. */
+static bool read_targets(sfti_json *json, sfti_arena *arena, sfti_declared_scope *out) {
+    size_t cap = 0;
+    if (json->type != SFTI_JSON_ARRAY) return true;
+    while (sfti_json_next(json) == SFTI_JSON_STRING) {
+        sfti_declared_target *more = sfti_arena_grow(arena, out->targets, out->count, 1, &cap,
+                                                     sizeof *more);
+        sft_span text = sfti_json_string(json, arena);
+        if (!more || !text.data) return false;
+        out->targets = more;
+        if (!read_target(text, arena, &more[out->count++])) return false;
+    }
+    while (json->type != SFTI_JSON_ARRAY_END && json->type != SFTI_JSON_ERROR) {
+        (void)sfti_json_skip(json);
+        (void)sfti_json_next(json);
+    }
+    return true;
+}
+
+static bool told_strategy(const sfti_json *json, uint32_t *shares) {
+    static const struct { const char *name; uint32_t shares; } strategies[] = {
+        { "tensor", SFTI_SHARE_ALL }, { "channel", SFTI_SHARE_ROW }, { "group", SFTI_SHARE_GROUP },
+        { "tensor_group", SFTI_SHARE_GROUP }, { "block", SFTI_SHARE_BLOCK },
+    };
+    for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
+        if (sfti_json_is(json, strategies[i].name)) *shares = strategies[i].shares;
+    return *shares != 0;
+}
+
+/* What the member tells whose value the reader is at. */
+static void read_scope_member(sfti_json *json, sft_span key, sfti_declared_scope *out) {
+    bool number = json->type == SFTI_JSON_UINT;
+    if (number && json->value <= 8 && (sft_span_equal(key, sft_span_cstr("num_bits"))
+                                       || sft_span_equal(key, sft_span_cstr("bits"))))
+        out->widths = 1u << json->value;
+    else if (sft_span_equal(key, sft_span_cstr("group_size")) && json->type != SFTI_JSON_NULL) {
+        out->group = number ? json->value : 0;
+        if (!out->strategy) out->shares = number ? SFTI_SHARE_GROUP : SFTI_SHARE_ROW;
+    } else if (sft_span_equal(key, sft_span_cstr("strategy"))) {
+        out->shares = 0;
+        out->strategy = told_strategy(json, &out->shares);
+    } else if (sft_span_equal(key, sft_span_cstr("type"))) {
+        out->kinds = sfti_json_is(json, "int") ? 1u << SFT_KIND_INT
+                   : sfti_json_is(json, "float") ? 1u << SFT_KIND_FLOAT : 0;
+    } else if (sft_span_equal(key, sft_span_cstr("symmetric"))) {
+        out->asymmetric = json->type == SFTI_JSON_FALSE;
+    } else if (sft_span_equal(key, sft_span_cstr("block_structure"))
+               && json->type == SFTI_JSON_ARRAY) {
+        for (size_t i = 0; i < 2 && sfti_json_next(json) == SFTI_JSON_UINT; i++)
+            out->blocks[i] = json->value;
+        while (json->type != SFTI_JSON_ARRAY_END && json->type != SFTI_JSON_ERROR)
+            (void)sfti_json_next(json);
+    }
+}
+
+/* After OBJECT: its members. False when out of memory. */
+static bool read_members(sfti_json *json, sfti_arena *arena, sfti_declared_scope *out) {
+    while (sfti_json_next(json) == SFTI_JSON_KEY) {
+        sft_span key = sfti_json_string(json, arena);
+        if (!key.data) return false;
+        (void)sfti_json_next(json);
+        read_scope_member(json, key, out);
+        (void)sfti_json_skip(json);
+    }
+    return true;
+}
+
+/* The reader is at the value of a group. */
+static bool read_group(sfti_json *json, sfti_arena *arena, sfti_declared_scope *out) {
+    if (json->type != SFTI_JSON_OBJECT) return read_targets(json, arena, out); /* a preset's */
+    out->excludes = true;
+    while (sfti_json_next(json) == SFTI_JSON_KEY) {
+        sft_span key = sfti_json_string(json, arena);
+        if (!key.data) return false;
+        bool targets = sft_span_equal(key, sft_span_cstr("targets"));
+        bool weights = sft_span_equal(key, sft_span_cstr("weights"));
+        sfti_json_type type = sfti_json_next(json);
+        if (targets && !read_targets(json, arena, out)) return false;
+        if (weights && type == SFTI_JSON_OBJECT) {
+            out->excludes = false;
+            if (!read_members(json, arena, out)) return false;
+        }
+        if (!targets && !weights) (void)sfti_json_skip(json);
+    }
+    return true;
+}
+
+/* The next one, which tells nothing. */
+static sfti_declared_scope *next_scope(sfti_declared *d, sfti_arena *arena, size_t *cap) {
+    sfti_declared_scope *more = sfti_arena_grow(arena, d->scopes, d->scope_count, 1, cap,
+                                                sizeof *more);
+    if (!more) return NULL;
+    d->scopes = more;
+    more[d->scope_count] = (sfti_declared_scope){ .count = 0 };
+    return &more[d->scope_count++];
+}
+
+bool sfti_scopes_groups(sfti_declared *d, sft_span groups, sfti_arena *arena) {
+    sfti_json json;
+    size_t cap = d->scope_count, before = d->scope_count;
+    if (!groups.data) return true;
+    sfti_json_begin(&json, groups.data, groups.len);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return true;
+    while (sfti_json_next(&json) == SFTI_JSON_KEY) {
+        sfti_declared_scope *one = next_scope(d, arena, &cap);
+        (void)sfti_json_next(&json);
+        if (!one || !read_group(&json, arena, one)) return false;
+    }
+    if (before == 0 && d->scope_count == 1) d->scope_count = 0; /* that counts for all */
+    return true;
+}
+
+bool sfti_scopes_dynamic(sfti_declared *d, sft_span dynamic, const sfti_declared_scope *all,
+                         sfti_arena *arena) {
+    sfti_json json;
+    size_t cap = d->scope_count;
+    if (!dynamic.data) return true;
+    sfti_json_begin(&json, dynamic.data, dynamic.len);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return true;
+    while (sfti_json_next(&json) == SFTI_JSON_KEY) {
+        sfti_declared_scope *one = next_scope(d, arena, &cap);
+        sft_span key = sfti_json_string(&json, arena);
+        if (!one || !key.data) return false;
+        *one = *all;
+        bool marked = key.len > 2 && key.data[1] == ':' && (*key.data == '+' || *key.data == '-');
+        one->excludes = marked && *key.data == '-';
+        if (marked) key.data += 2, key.len -= 2;
+        one->targets = sfti_arena_take(arena, sizeof *one->targets);
+        if (!one->targets || !read_pattern(key, arena, one->targets)) return false;
+        one->count = 1;
+        if (sfti_json_next(&json) == SFTI_JSON_OBJECT && !read_members(&json, arena, one))
+            return false;
+        if (json.type == SFTI_JSON_FALSE) one->excludes = true;
+    }
+    sfti_declared_scope *rest = d->scope_count > 0 ? next_scope(d, arena, &cap) : NULL;
+    if (rest) *rest = *all;
+    d->ordered = rest != NULL;
+    return d->scope_count == 0 || rest;
+}
+
+/* ── Those that may be meant ── */
+
+static sft_span scope_module(sft_span tensor) {
+    while (tensor.len > 0 && tensor.data[tensor.len - 1] != '.') tensor.len--;
+    if (tensor.len > 0) tensor.len--;
+    return tensor;
+}
+
+void sfti_scopes_choose(const sfti_declared *d, sft_span tensor) {
+    sft_span module = scope_module(tensor);
+    size_t some = 0;
+    for (size_t i = 0; i < d->scope_count; i++) d->scopes[i].meant = false;
+    for (size_t i = 0; d->ordered && i < d->scope_count; i++) {
+        sfti_declared_scope *one = &d->scopes[i];
+        target_match match = one->count > 0 ? match_scope(one, TARGET_PATTERN, module) : TARGET_YES;
+        one->meant = match != TARGET_NO;
+        if (match == TARGET_YES) return;
+    }
+    for (uint8_t kind = 0; kind < TARGET_KINDS; kind++) {
+        bool sure = false;
+        for (size_t i = 0; i < d->scope_count; i++) {
+            target_match match = match_scope(&d->scopes[i], kind, module);
+            if (match == TARGET_NO) continue;
+            some += !d->scopes[i].meant;
+            d->scopes[i].meant = true;
+            sure = sure || match == TARGET_YES;
+        }
+        if (sure) return;
+    }
+    for (size_t i = 0; some == 0 && i < d->scope_count; i++) d->scopes[i].meant = true;
+}
+
+uint64_t sfti_scopes_group(const sfti_declared *d, sft_span tensor) {
+    const sfti_declared_scope *first = NULL;
+    sfti_scopes_choose(d, tensor);
+    for (size_t i = 0; i < d->scope_count; i++) {
+        const sfti_declared_scope *one = &d->scopes[i];
+        if (!one->meant) continue;
+        if (first && one->group != first->group) return 0;
+        first = one;
+    }
+    return first ? first->group : 0;
+}

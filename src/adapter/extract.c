@@ -30,7 +30,7 @@ typedef struct extract {
 
 /* ── Differences ── */
 
-static uint32_t number_of(const sft_set *set, const sft_tensor *tensor, size_t shard) {
+static uint32_t number_in_set(const sft_set *set, const sft_tensor *tensor, size_t shard) {
     size_t number = sft_file_tensor_index(sft_set_shard_at(set, shard), tensor);
     for (size_t s = 0; s < shard; s++)
         number += sft_file_tensor_count(sft_set_shard_at(set, s));
@@ -45,7 +45,7 @@ const sft_tensor *sfti_lora_tied(const sft_set *set, sft_span name, size_t *shar
     return NULL;
 }
 
-static sft_tensor named_tensor(const extract *x, const extract_item *item) {
+static sft_tensor tensor_as(const extract *x, const extract_item *item) {
     sft_tensor tensor = *sft_set_tensor_at(x->tuned, item->tuned);
     tensor.name = item->name;
     return tensor;
@@ -291,7 +291,7 @@ static bool name_turned(extract *x, sfti_factor *layer, sft_span name, bool embe
 
 static sft_code add_layer(extract *x, const extract_item *item, sft_span name, bool transposed,
                           sft_error *err) {
-    const sft_tensor named = named_tensor(x, item), *tensor = &named;
+    const sft_tensor named = tensor_as(x, item), *tensor = &named;
     extract_item *items = sfti_arena_grow(&x->f->arena, x->items, x->count, 1, &x->capacity,
                                           sizeof *items);
     if (items) x->items = items;
@@ -316,7 +316,7 @@ static sft_code add_layer(extract *x, const extract_item *item, sft_span name, b
 }
 
 static sft_code name_tensor(extract *x, extract_item item, sft_error *err) {
-    const sft_tensor named = named_tensor(x, &item), *tensor = &named;
+    const sft_tensor named = tensor_as(x, &item), *tensor = &named;
     const sfti_lora_way *chosen[SFTI_LORA_WAYS];
     sft_span name = tensor->name;
     if (sfti_ends(name, ".weight")) name.len -= strlen(".weight");
@@ -344,7 +344,7 @@ static sft_code name_tensor(extract *x, extract_item item, sft_error *err) {
 
 /* A norm or a bias, as a whole. */
 static sft_code extract_whole(extract *x, const extract_item *item, sft_error *err) {
-    const sft_tensor named = named_tensor(x, item), *tensor = &named;
+    const sft_tensor named = tensor_as(x, item), *tensor = &named;
     const sfti_lora_way *chosen[SFTI_LORA_WAYS];
     bool bias = sfti_ends(tensor->name, ".bias");
     sft_span layer = tensor->name;
@@ -400,7 +400,7 @@ static bool same_shape(const sft_tensor *a, const sft_tensor *b) {
 
 /* name: of the tensor in BASE. */
 static sft_code consider(extract *x, uint32_t i, sft_span name, sft_error *err) {
-    const sft_tensor named = named_tensor(x, &(extract_item){ .tuned = i, .name = name });
+    const sft_tensor named = tensor_as(x, &(extract_item){ .tuned = i, .name = name });
     const sft_tensor *tensor = &named;
     size_t shard;
     const sft_tensor *base = sft_set_find(x->base, name, &shard);
@@ -412,7 +412,7 @@ static sft_code consider(extract *x, uint32_t i, sft_span name, sft_error *err) 
     if (!base || !same_shape(tensor, base)) {
         return tensor->rank >= 2 ? sfti_factored_unmatched(x->f, tensor->name, err) : SFT_OK;
     }
-    uint32_t number = number_of(x->base, base, shard);
+    uint32_t number = number_in_set(x->base, base, shard);
     if (tensor->dtype == SFT_I64 && base->dtype == SFT_I64) return SFT_OK; /* positions */
     x->f->blames = readable;
     if (!readable || !sfti_factored_readable(x->f, 1, x->base, number))
@@ -440,7 +440,7 @@ static sft_code consider_tied(extract *x, sft_error *err) {
         size_t shard;
         const sft_tensor *tied = sft_set_find(x->tuned, name, NULL)
                                ? NULL : sfti_lora_tied(x->tuned, name, &shard);
-        if (tied) code = consider(x, number_of(x->tuned, tied, shard), name, err);
+        if (tied) code = consider(x, number_in_set(x->tuned, tied, shard), name, err);
     }
     return code;
 }

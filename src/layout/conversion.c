@@ -90,8 +90,8 @@ static sft_code keep_alias(sft_layout_conversion *run, const sfti_names *made, s
     if (!same) {
         sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, pair.key,
                          "expected names whose places in the other layout are known, found one "
-                         "that only metadata have, for \"%.*s\"; \"safetensors rm-tensor\" drops "
-                         "that record", SFTI_CLIP(pair.value, 200));
+                         "that only metadata have, for \"%.*s\": remove that record first",
+                         SFTI_CLIP(pair.value, 200));
         sfti_hint(err, SFT_HINT_NONE);
         return SFT_TENSOR_NOT_FOUND;
     }

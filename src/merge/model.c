@@ -88,11 +88,12 @@ sft_code sfti_merge_models_alike(const sfti_merge_model *models, size_t count, s
                 for (size_t j = 0; j < count; j++)
                     if (!has_record(models[j].stored, pair)) {
                         *blame = j;
-                        return sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, pair.key,
-                                                "expected metadata of all models to say that it is "
-                                                "\"%.*s\", found one whose do not; \"convert "
-                                                "--dtype DTYPE --shared copy\" makes it a tensor",
-                                                SFTI_CLIP(pair.value, 200));
+                        sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, pair.key,
+                                         "expected metadata of all models to say that it is "
+                                         "\"%.*s\", found one whose do not",
+                                         SFTI_CLIP(pair.value, 200));
+                        sfti_hint(err, SFT_HINT_IMPORT_SHARED);
+                        return SFT_BAD_ARGUMENT;
                     }
             }
     }

@@ -38,10 +38,10 @@ static bool has_all_or_none(const alias_check *check, uint32_t i) {
 
 static sft_code fail_alias(sft_span name, sft_span of, sft_error *err) {
     sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, name,
-                     "expected a quantised layer whose tensors are all there, found one of which "
-                     "metadata say that it is \"%.*s\"; convert --shared copy reads it as a "
-                     "tensor of its own", SFTI_CLIP(of, 200));
-    sfti_hint(err, SFT_HINT_NONE);
+                     "expected a quantised layer whose tensors are all there, found one that is "
+                     "only another name of \"%.*s\", by the metadata: copy its bytes for each name "
+                     "first", SFTI_CLIP(of, 200));
+    sfti_hint(err, SFT_HINT_IMPORT_SHARED);
     return SFT_CAST_DTYPE;
 }
 

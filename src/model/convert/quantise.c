@@ -379,7 +379,8 @@ static sft_code open_values(sfti_quantising *q, sft_error *err) {
     if (!code && may_spare)
         code = sfti_conversion_new(q->set, SFT_BF16, &options, q->options.computed, &q->spared,
                                    err);
-    if (code == SFT_CAST_DTYPE) sfti_hint(err, SFT_HINT_NONE);
+    bool shares = err && err->hint == SFT_HINT_IMPORT_SHARED;
+    if (code == SFT_CAST_DTYPE && !shares) sfti_hint(err, SFT_HINT_NONE);
     return code;
 }
 

@@ -184,22 +184,15 @@ static sft_code settle_picks(cli_parts *p, sft_error *err) {
     return fine ? SFT_OK : sfti_fail_memory(err, count * sizeof *order);
 }
 
-sft_code cli_parts_join_lists(cli_parts *p, const cli_changed_pair *changed, size_t count,
-                              sft_error *err) {
-    size_t lists = 0;
-    sft_span *all = sfti_arena_array(&p->arena, p->path_count, sizeof *all);
-    if (!all) return sfti_fail_memory(err, p->path_count * sizeof *all);
-    for (size_t f = 0; f < p->path_count; f++) {
-        if (!sft_file_metadata_get(p->files[f], sft_span_cstr(SFTI_LISTED_KEY), &all[lists]))
-            continue;
-        for (size_t i = 0; i < count; i++)
-            if (changed[i].shard == f
-                && sft_span_equal(changed[i].old.key, sft_span_cstr(SFTI_LISTED_KEY)))
-                all[lists] = changed[i].now.value;
-        lists++;
-    }
-    if (lists < 2 || sfti_lists_joined(all, lists, &p->arena, &p->listed)) return SFT_OK;
-    return sfti_fail_memory(err, lists * sizeof *all);
+/* torchao's lists of several files become one. */
+static sft_code join_lists(cli_parts *p, sft_error *err) {
+    size_t count = 0;
+    sft_span *lists = sfti_arena_array(&p->arena, p->path_count, sizeof *lists);
+    if (!lists) return sfti_fail_memory(err, p->path_count * sizeof *lists);
+    for (size_t f = 0; f < p->path_count; f++)
+        count += sft_file_metadata_get(p->files[f], sft_span_cstr(SFTI_LISTED_KEY), &lists[count]);
+    if (count < 2 || sfti_lists_joined(lists, count, &p->arena, &p->listed)) return SFT_OK;
+    return sfti_fail_memory(err, count * sizeof *lists);
 }
 
 static sft_code list_metadata(cli_parts *p, sft_error *err) {
@@ -221,7 +214,7 @@ static sft_code list_metadata(cli_parts *p, sft_error *err) {
     for (size_t f = 0; f < p->path_count; f++)
         for (size_t i = 0; i < sft_file_metadata_count(p->files[f]); i++)
             p->picks[at++] = (cli_pick){ (uint32_t)f, (uint32_t)i };
-    sft_code code = cli_parts_join_lists(p, NULL, 0, err);
+    sft_code code = join_lists(p, err);
     return code ? code : settle_picks(p, err);
 }
 

@@ -248,30 +248,18 @@ static sft_code check_names(const cli_parts *p, size_t i, size_t k, sft_error *e
     return SFT_OK;
 }
 
-sft_code cli_parts_join_lists(cli_parts *p, const cli_changed_pair *changed, size_t count,
-                              sft_error *err) {
-    size_t lists = 0;
-    sft_span *all = sfti_arena_array(&p->arena, p->path_count, sizeof *all);
-    if (!all) return sfti_fail_memory(err, p->path_count * sizeof *all);
-    for (size_t f = 0; f < p->path_count; f++) {
-        if (!sft_file_metadata_get(p->files[f], sft_span_cstr(SFTI_LISTED_KEY), &all[lists]))
-            continue;
-        for (size_t i = 0; i < count; i++)
-            if (changed[i].shard == f
-                && sft_span_equal(changed[i].old.key, sft_span_cstr(SFTI_LISTED_KEY)))
-                all[lists] = changed[i].now.value;
-        lists++;
-    }
-    if (lists < 2 || sfti_lists_joined(all, lists, &p->arena, &p->listed)) return SFT_OK;
-    return sfti_fail_memory(err, lists * sizeof *all);
+/* torchao's lists of several files become one. */
+static sft_code join_lists(cli_parts *p, sft_error *err) {
+    size_t count = 0;
+    sft_span *lists = sfti_arena_array(&p->arena, p->path_count, sizeof *lists);
+    if (!lists) return sfti_fail_memory(err, p->path_count * sizeof *lists);
+    for (size_t f = 0; f < p->path_count; f++)
+        count += sft_file_metadata_get(p->files[f], sft_span_cstr(SFTI_LISTED_KEY), &lists[count]);
+    if (count < 2 || sfti_lists_joined(lists, count, &p->arena, &p->listed)) return SFT_OK;
+    return sfti_fail_memory(err, count * sizeof *lists);
 }
 
 static sft_code list_metadata(cli_parts *p, sft_error *err) {
-    for (size_t i = 0; i < p->set_count; i++)
-        for (size_t k = 0; k < p->set_count; k++) {
-            sft_code code = i == k ? SFT_OK : check_names(p, i, k, err);
-            if (code) return code;
-        }
     find_untold(p);
     uint64_t count = 0;
     size_t some = 0;
@@ -291,7 +279,7 @@ static sft_code list_metadata(cli_parts *p, sft_error *err) {
     for (size_t f = 0; f < p->path_count; f++)
         for (size_t i = 0; i < sft_file_metadata_count(p->files[f]); i++)
             p->picks[at++] = (cli_pick){ (uint32_t)f, (uint32_t)i };
-    sft_code code = cli_parts_join_lists(p, NULL, 0, err);
+    sft_code code = join_lists(p, err);
     return code ? code : settle_picks(p, err);
 }
 
@@ -437,6 +425,11 @@ sft_code cli_parts_tell(cli *c, const cli_parts *parts, sft_error *err) {
                          "expected one declaration of quantised layers (%.*s), found different "
                          "ones in the files: without its own, a layer would be read wrong; "
                          "convert --dequantize the files first", SFTI_CLIP(parts->two, 40));
+    for (size_t i = 0; i < parts->set_count; i++)
+        for (size_t k = 0; k < parts->set_count; k++) {
+            sft_code code = i == k ? SFT_OK : check_names(parts, i, k, err);
+            if (code) return code;
+        }
     cli_parts_note(c, parts);
     return SFT_OK;
 }

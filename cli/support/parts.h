@@ -72,15 +72,6 @@ void cli_parts_free(cli_parts *parts);
 void cli_parts_drop(cli_parts *parts);
 /* Pair i of the metadata; parts is a cli_parts. */
 sft_pair cli_parts_pair(const void *parts, size_t i);
-/* Pair `old` of a file, and what it becomes; now.key.data NULL: it goes. */
-typedef struct cli_changed_pair {
-    uint32_t shard;
-    sft_pair old, now;
-} cli_changed_pair;
-
-/* Sets parts->listed, of lists of which some change. */
-sft_code cli_parts_join_lists(cli_parts *parts, const cli_changed_pair *changed, size_t count,
-                              sft_error *err);
 /* The path that a failure is about: the file of which a read failed; input, which may be NULL, if
  * it is remote; else the other one. */
 const char *cli_parts_blame(const cli_parts *parts, sft_code code, const char *input,

@@ -1,8 +1,6 @@
 /* Metadata that name tensors. Tests: tests/cli/rename/metadata.txt, tests/cli/select/alias.txt. */
 #include "support/renamed.h"
 
-#include "keys/listed.h"
-
 #include "base/error.h"
 #include "base/order.h"
 #include "keys/digest_keys.h"
@@ -176,14 +174,10 @@ sft_code cli_parts_change(cli *c, cli_parts *parts, bool one_file, const cli_cha
     uint32_t *order = sfti_arena_sorted(&parts->arena, count, compare_changed, changed);
     sft_pair *pairs = sfti_arena_array(&parts->arena, all, sizeof *pairs);
     if (!order || !pairs) return sfti_fail_memory(err, all * sizeof *pairs);
-    code = cli_parts_join_lists(parts, changed, count, err);
-    if (code) return code;
     for (size_t i = 0; i < all; i++) {
         sft_pair pair = cli_parts_pair(parts, i);
         const cli_changed_pair *one = find_changed(changed, order, count, pair.key);
-        bool joined = parts->listed.data
-                   && sft_span_equal(pair.key, sft_span_cstr(SFTI_LISTED_KEY));
-        if (one && !joined) pair = one->now;
+        if (one) pair = one->now;
         if (pair.key.data) pairs[kept++] = pair;
     }
     parts->pairs = pairs;

@@ -4,6 +4,12 @@
 
 #include "support/parts.h"
 
+/* A pair of a file of a model, and what it becomes; now.key.data NULL: it goes. */
+typedef struct cli_changed_pair {
+    uint32_t shard;
+    sft_pair old, now;
+} cli_changed_pair;
+
 /* The records of aliases in a model's files, in their order: key and value of each, and the file
  * it is in. */
 typedef struct cli_aliases {

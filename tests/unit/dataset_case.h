@@ -127,6 +127,7 @@ static inline void ds_put(const sft_storage *storage, const char *name, const ds
     sft_part *parts = calloc(count + 1, sizeof *parts);
     sft_source *sources = calloc(count + 1, sizeof *sources);
     const bool padded = facts && facts->valid_samples != facts->samples;
+    const size_t pairs = samples ? 3 + padded : 0;
     char valid[32] = "";
     if (padded)
         (void)snprintf(valid, sizeof valid, "%llu", (unsigned long long)facts->valid_samples);
@@ -148,7 +149,7 @@ static inline void ds_put(const sft_storage *storage, const char *name, const ds
         parts[i].source = &sources[i];
     }
     if (storage->vtable->create(storage->ctx, name, true, &sink, &err)) fail_msg("%s", err.message);
-    if (sft_save_parts(parts, count, metadata, samples ? 3 + padded : 0, &options, sink, NULL, &err))
+    if (sft_save_parts(parts, count, metadata, pairs, &options, sink, NULL, &err))
         fail_msg("%s: %s", name, err.message);
     free(parts);
     free(sources);

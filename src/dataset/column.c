@@ -248,6 +248,34 @@ sft_code sfti_ds_columns_apart(const sfti_ds_column *columns, size_t count, size
     return SFT_OK;
 }
 
+static char keys_byte(sft_span sep, sft_span column, size_t i) {
+    return i < sep.len ? sep.data[i] : column.data[i - sep.len];
+}
+
+bool sfti_ds_keys_meet(sft_span sep, sft_span longer, sft_span shorter) {
+    if (longer.len <= shorter.len) return false;
+    const size_t more = longer.len - shorter.len, len = sep.len + shorter.len;
+    size_t i = 0;
+    while (i < len && keys_byte(sep, longer, more + i) == keys_byte(sep, shorter, i)) i++;
+    return i == len;
+}
+
+sft_code sfti_ds_keys_apart(const sfti_ds_column *columns, size_t count, sft_span sep,
+                            sft_error *err) {
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++) {
+            const sft_span longer = columns[i].name, shorter = columns[k].name;
+            if (!sfti_ds_keys_meet(sep, longer, shorter)) continue;
+            return sfti_fail(err, SFT_OPTION_VALUE,
+                             "columns %.*s and %.*s: expected names of tensors that tell which row "
+                             "they belong to, found the option kv_separator \"%.*s\", with which "
+                             "one of each column may have the same name: use another separator or "
+                             "name of a column", SFTI_CLIP(shorter, 100), SFTI_CLIP(longer, 100),
+                             SFTI_CLIP(sep, 40));
+        }
+    return SFT_OK;
+}
+
 /* ── As JSON ── */
 
 void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *c) {

@@ -152,6 +152,12 @@ sft_code sfti_ds_column_absent(const sfti_ds_column *column, sft_error *err);
  * those of other columns have. */
 sft_code sfti_ds_columns_apart(const sfti_ds_column *columns, size_t count, size_t fresh,
                                sft_error *err);
+/* KV mode: whether a tensor of column `longer` may have the name of one of `shorter`, which then is
+ * that of another row: the row's own name, then the first bytes of sep and longer. */
+bool sfti_ds_keys_meet(sft_span sep, sft_span longer, sft_span shorter);
+/* SFT_OPTION_VALUE names two columns, and the separator, where that is so. */
+sft_code sfti_ds_keys_apart(const sfti_ds_column *columns, size_t count, sft_span sep,
+                            sft_error *err);
 /* Fails: only the dataset (there), or only the rows have this column. */
 sft_code sfti_ds_column_alone(sft_error *err, sft_span name, bool there);
 /* Whether a task's column is of the schema's type. */

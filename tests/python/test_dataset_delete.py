@@ -150,7 +150,7 @@ def test_histories(tmp_path, part):
 
 def names_history(path: str, seed: int) -> None:
     some = random.Random(seed)
-    columns = some.choice([["v"], ["v", "w"], ["v", "w", "w__v"]])
+    columns = some.choice([["v"], ["v", "w"], ["v", "w", "w_v"]])
     options = {"name_col": "name", "duplicatesStrategy": "lastWin", "sync": False,
                "manifest": some.choice(["whole", "segments"]),
                "generate_index": some.choice(["true", "false"])}
@@ -502,3 +502,21 @@ def test_without_locks(tmp_path, lockless):  # noqa: F811
     assert any(line[0] == "-" for line in told)
     settled(path, told)
     assert list((tmp_path / "d").glob(".dataset_manifest.commit-*"))
+
+
+def test_masked_elements_choose_no_rows(tmp_path):
+    dataset.write(pa.table({"x": [0, 1, 2, 3]}), tmp_path / "b", batch_size=2)
+    dataset.write(pa.table({"n": ["a", "b"], "x": [0, 1]}), tmp_path / "k", name_col="n")
+    masked = np.ma.array([0, 3], mask=[False, True])
+    marks = np.ma.array([True, True, False, False], mask=[False, True, False, False])
+    for wrong in ({"rows": masked}, {"mask": marks}):
+        with pytest.raises(ValueError, match="%s: expected an array without masked elements, "
+                                             "found 1 of them" % next(iter(wrong))):
+            dataset.delete(tmp_path / "b", **wrong)
+    for path in (tmp_path / "b", tmp_path / "k"):
+        with pytest.raises(ValueError, match="rows: expected an array without masked elements"):
+            dataset.open(path).take(np.ma.array([0, 1], mask=[False, True]))
+        taken = dataset.open(path).take(np.ma.array([1, 0], mask=[False, False]))
+        assert taken["x"].tolist() == [1, 0]
+    assert len(dataset.open(tmp_path / "b")) == 4
+    assert dataset.delete(tmp_path / "b", rows=np.ma.array([0, 3]))["deleted"] == 2

@@ -211,3 +211,125 @@ def test_a_folder_with_the_index_of_pytorch_shards_too(tmp_path):
                  max_shard_size=32)
     (tmp_path / "pytorch_model.bin.index.json").write_text('{"weight_map": {"a": "x.bin"}}')
     assert sorted(row["name"] for row in dataset.open(tmp_path)) == ["a", "b"]
+
+
+# ── Columns of which one's name ends as another's tensors do ──
+
+def meeting(path, *shards):
+    """A dataset of 0.2, which wrote such columns. Shards: names of rows, and a number of their
+    samples where it is not theirs."""
+    for i, names in enumerate(shards):
+        keys = sorted({name + left for name in names for left in ("", "_left")})
+        rows = pa.table({"n": keys, "image": [[ord(key[0]), len(key)] for key in keys]})
+        dataset.write(rows, path, name_col="n", kv_separator="_", keep_old=0,
+                      mode="append" if i else "error", duplicatesStrategy="lastWin")
+    file = path / "dataset_manifest.json"
+    manifest = json.loads(file.read_text())
+    manifest["columns"]["left_image"] = {"dtype": "I64", "shape": [2]}
+    counts = [len(names) for names in shards]
+    for shard, samples in zip(manifest["shards"], counts):
+        shard.update(samples_count=samples, valid_samples=samples, first_sample=0)
+    for shard, before in zip(manifest["shards"], (0, *counts)):
+        shard["first_sample"] = before
+    hidden = sum(shard["shadowed"] for shard in manifest["shards"]) // 2
+    manifest.update(total_samples=sum(counts) - hidden, total_valid_samples=sum(counts) - hidden)
+    file.write_text(json.dumps(manifest))
+    return path
+
+
+def names_in(path, **options):
+    return [row["n"] for row in dataset.open(path, **options)]
+
+
+@pytest.mark.parametrize("separator, columns", [
+    ("_", ("image", "left_image")), ("__", ("x", "a__x")), ("__", ("x", "_x")), ("", ("x", "ax"))])
+def test_columns_whose_tensors_meet_are_refused(tmp_path, separator, columns):
+    rows = pa.table({"n": ["7"], **{column: [1] for column in columns}})
+    for options in ({}, {"mode": "overwrite"}, {"duplicatesStrategy": "lastWin"}):
+        with pytest.raises(ValueError, match='columns %s and %s: .*kv_separator "%s", .*use another'
+                                             % (*columns, separator)) as caught:
+            dataset.write(rows, tmp_path, name_col="n", kv_separator=separator, **options)
+        assert caught.value.code == "option_value"
+    dataset.write(rows, tmp_path, name_col="n", kv_separator="/")
+    assert names_in(tmp_path) == ["7"]
+    with pytest.raises(TypeError, match="expected a name in KV mode, found none"):
+        dataset.write(pa.table({"n": ["7"], "": [1]}), tmp_path / "none", name_col="n")
+
+
+def test_rows_of_columns_whose_tensors_meet(tmp_path):
+    path = meeting(tmp_path / "d", ["7", "7_left_left", "8"], ["9"])
+    rows = {row["n"]: row for row in dataset.open(path)}
+    assert list(rows) == ["7", "7_left_left", "8", "9"]
+    assert rows["7"]["image"].tolist() == [55, 1] and rows["7"]["left_image"].tolist() == [55, 6]
+    assert names_in(path, keys=["7_left_image", "9_image"]) == ["7", "9"]
+    assert dataset.open(path)["7_left_left"]["left_image"].tolist() == [55, 16]
+    for name in ("7_left", "8_left"):
+        with pytest.raises(KeyError):
+            dataset.open(path)[name]
+    with pytest.raises(KeyError, match="8_left"):
+        dataset.delete(path, keys="8_left")
+    for name in ("7", "7_left"):  # by name alone, "7_left" may be a row
+        with pytest.raises(ValueError, match="columns image and left_image"):
+            dataset.delete(path, keys=name)
+    assert dataset.delete(path, keys=["8", "9"])["deleted"] == 2
+    assert names_in(path) == ["7", "7_left_left"]
+    with pytest.raises(ValueError, match="columns image and left_image"):
+        dataset.compact(path)
+    more = pa.table({"n": ["5"], "image": [[0, 0]], "left_image": [[1, 1]]})
+    with pytest.raises(ValueError, match="columns image and left_image"):
+        dataset.write(more, path, mode="append", name_col="n", kv_separator="_",
+                      duplicatesStrategy="lastWin")
+    dataset.write(more, path, mode="append", name_col="n", kv_separator="_")
+    assert names_in(path) == ["7", "7_left_left", "5"]
+
+
+def test_rows_that_have_lost_tensors_to_others(tmp_path):
+    """Also where what is left might be other rows."""
+    for i, shards in enumerate(((["7", "7_left"],), (["7"], ["7_left"]), (
+            ["b", "b_left", "b_left_left_left", "b_left_left_left_left"],))):
+        path = meeting(tmp_path / str(i), *shards)
+        with pytest.raises(SafetensorError, match="columns image and left_image") as caught:
+            names_in(path)
+        assert caught.value.code == "option_value"
+
+
+# ── Totals ──
+
+@pytest.mark.parametrize("form", ["whole", "segments"])
+def test_a_shard_that_the_list_has_lost(tmp_path, form):
+    rows = pa.table({"x": [0, 1, 2, 3]})
+    dataset.write(rows, tmp_path, batch_size=2, manifest=form)
+    file = tmp_path / "dataset_manifest.json"
+    manifest = json.loads(file.read_text())
+    if form == "whole":
+        manifest["shards"].pop()
+    else:
+        manifest["total_samples"] = 2
+    file.write_text(json.dumps(manifest))
+    told = "total_samples: expected %s, the sum over the shards, found" % (
+        2 if form == "whole" else 4)
+    for call in (lambda: dataset.open(tmp_path), lambda: dataset.info(tmp_path),
+                 lambda: dataset.compact(tmp_path), lambda: dataset.delete(tmp_path, rows=0),
+                 lambda: dataset.write(rows, tmp_path, batch_size=2, mode="append")):
+        with pytest.raises(SafetensorError, match=told) as caught:
+            call()
+        assert caught.value.code == "manifest_type"
+    assert not dataset.verify(tmp_path)["ok"]
+    dataset.write(rows, tmp_path, batch_size=2, mode="overwrite")
+    assert len(dataset.open(tmp_path)) == 4
+
+
+def test_the_schema_of_names_is_verified(tmp_path):
+    dataset.write(pa.table({"n": ["a", "b"], "x": [1, 2]}), tmp_path, name_col="n")
+    file = tmp_path / "dataset_manifest.json"
+    before = file.read_text()
+    assert dataset.verify(tmp_path)["ok"]
+    for was, now, told in (('"a__x"', '"a__y"', "the tensor a__x, found none"),
+                           ('"a__x"', '"a__w"', "a__w: expected dtype and shape"),
+                           ('"dtype":"I64","shape":[]}}', '"dtype":"F64","shape":[]}}', "b__x: "),
+                           ('"shape":[]}}', '"shape":[1]}}', "b__x: expected dtype and shape")):
+        changed = before.replace(was, now)
+        assert changed != before
+        file.write_text(changed)
+        found = [one["message"] for one in dataset.verify(tmp_path)["findings"]]
+        assert any(told in one for one in found), (now, found)

@@ -86,7 +86,7 @@ def retimed(path, version, seconds):
     file.write_text(json.dumps(told))
 
 
-def test_by_time(tmp_path):
+def test_by_time(tmp_path, monkeypatch):
     for i in range(3):
         write(tmp_path, [i])
     noon = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.timezone.utc)
@@ -98,6 +98,21 @@ def test_by_time(tmp_path):
                        ((noon + 9 * hour).isoformat(), 3), (datetime.date(2026, 1, 4), 3),
                        (time.time(), 3)):
         assert len(held(tmp_path, asof=asof)) == rows, asof
+
+    class Stamp(datetime.datetime):  # as pandas.Timestamp: a naive one is UTC for itself
+        def timestamp(self):
+            return self.replace(tzinfo=datetime.timezone.utc).timestamp() if self.tzinfo is None \
+                else super().timestamp()
+
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        for local in (datetime.datetime(2026, 1, 2, 9, 30), Stamp(2026, 1, 2, 9, 30)):
+            assert len(held(tmp_path, asof=local)) == 2, local
+        assert len(held(tmp_path, asof=Stamp(2026, 1, 2, 14, 30, tzinfo=datetime.timezone.utc))) == 2
+    finally:
+        monkeypatch.undo()
+        time.tzset()
     write(tmp_path, [3], keep_old=0)
     retimed(tmp_path, 4, int(noon.timestamp()) + 3600 * 4)
     with pytest.raises(FileNotFoundError, match="found versions 2 and 4, between which none is kept"):

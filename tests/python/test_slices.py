@@ -169,6 +169,17 @@ def test_small_floats(tmp_path, dtype, way):
     assert np.array_equal(tensor.numpy().view("u1"), want.view("u1"))
 
 
+def test_an_ellipsis_of_no_dimension_beside_a_list():
+    values = np.arange(12, dtype="u1").reshape(2, 3, 2)
+    tensor = _core.open(pack({"x": ("U8", values.shape, values.tobytes())}))["x"]
+    for index in ((0, ..., 1, [1, 0]), ([1, 0], ..., 1, 0), (slice(None), ..., 1, [1]),
+                  (slice(None), 0, [1, 1], ...), (..., slice(None), 0, [1])):
+        assert tensor[index].numpy().tolist() == values[index].tolist(), index
+    for index in ((slice(None), 0, ..., [1, 0]), (slice(None), [1, 0], ..., 0)):
+        with pytest.raises(IndexError, match="no slice between an integer and a list"):
+            tensor[index]
+
+
 def test_ranks():
     shape = (1,) * 63 + (2,)
     file = _core.open(pack({"x": ("U8", shape, b"ab")}))

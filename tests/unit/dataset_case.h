@@ -126,9 +126,15 @@ static inline void ds_put(const sft_storage *storage, const char *name, const ds
                           sfti_ds_receipt *facts) {
     sft_part *parts = calloc(count + 1, sizeof *parts);
     sft_source *sources = calloc(count + 1, sizeof *sources);
+    const bool padded = facts && facts->valid_samples != facts->samples;
+    const size_t pairs = samples ? 3 + padded : 0;
+    char valid[32] = "";
+    if (padded)
+        (void)snprintf(valid, sizeof valid, "%llu", (unsigned long long)facts->valid_samples);
     sft_pair metadata[] = { { sft_span_cstr(SFTI_DATASET_MARK), sft_span_cstr("1") },
                             { sft_span_cstr("mode"), sft_span_cstr(mode ? mode : "") },
-                            { sft_span_cstr("samples"), sft_span_cstr(samples ? samples : "") } };
+                            { sft_span_cstr("samples"), sft_span_cstr(samples ? samples : "") },
+                            { sft_span_cstr("valid_samples"), sft_span_cstr(valid) } };
     sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
     sft_error err = SFT_ERROR_INIT;
     sft_sink sink;
@@ -143,7 +149,7 @@ static inline void ds_put(const sft_storage *storage, const char *name, const ds
         parts[i].source = &sources[i];
     }
     if (storage->vtable->create(storage->ctx, name, true, &sink, &err)) fail_msg("%s", err.message);
-    if (sft_save_parts(parts, count, metadata, samples ? 3 : 0, &options, sink, NULL, &err))
+    if (sft_save_parts(parts, count, metadata, pairs, &options, sink, NULL, &err))
         fail_msg("%s: %s", name, err.message);
     free(parts);
     free(sources);

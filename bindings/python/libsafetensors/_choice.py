@@ -38,16 +38,22 @@ def _split(index: Any, rank: int) -> tuple[list[Any], Any, list[Any]]:
     if missing < 0:
         raise IndexError("expected at most %d dimensions in an index, found %d"
                          % (rank, rank - missing))
+    moved = False
     if ellipses:
-        parts[ellipses[0]:ellipses[0] + 1] = [slice(None)] * missing
-        at += missing - 1 if ellipses[0] < at else 0
+        place = ellipses[0]
+        beyond = parts[:place] if place < at else parts[place + 1:]
+        moved = not all(isinstance(part, slice) for part in beyond)
+        parts[place:place + 1] = [slice(None)] * missing
+        at += missing - 1 if place < at else 0
     else:
         parts += [slice(None)] * missing
     before, behind = parts[:at], parts[at + 1:]
-    # numpy moves the dimension to the front where slices separate it from an integer.
+    # numpy moves the dimension to the front where slices separate it from an integer, or an
+    # ellipsis, also one that stands for no dimension.
+    moved = moved and any(isinstance(part, slice) for part in before)
     for side in (before[::-1], behind):
         kinds = [isinstance(part, slice) for part in side]
-        if True in kinds and False in kinds[kinds.index(True):]:
+        if moved or True in kinds and False in kinds[kinds.index(True):]:
             raise IndexError("expected no slice between an integer and a list or mask: index twice, "
                              "tensor[0][:, [1, 2]]")
     return before, choice, behind

@@ -57,11 +57,12 @@ def _pack(array: np.ndarray[Any, Any], bits: int) -> np.ndarray[Any, Any]:
                        .reshape(-1), bitorder="little")
 
 
-def check_mask(name: str, array: Any) -> None:
+def check_mask(name: str, array: Any, what: str = "tensor %r") -> None:
     """ValueError for an array with masked elements, whose values are not meant."""
     if isinstance(array, np.ndarray) and type(array) is not np.ndarray and np.ma.is_masked(array):
-        raise ValueError("tensor %r: expected an array without masked elements, found %d of them: "
-                         "filled() gives them values" % (name, np.ma.getmaskarray(array).sum()))
+        raise ValueError("%s: expected an array without masked elements, found %d of them: "
+                         "filled() gives them values"
+                         % (what % name, np.ma.getmaskarray(array).sum()))
 
 
 def _row(name: str, array: Any) -> tuple[Any, ...]:

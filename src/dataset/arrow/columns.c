@@ -210,6 +210,8 @@ static sft_code resolve_column(const column_resolver *s, size_t i, sfti_ds_colum
     c->child = i;
     if (s->options->mode == SFT_DATASET_BATCH && strcmp(name, "__metadata__") == 0)
         return resolve_type_fail(s->err, c->name, "no tensor can have this name");
+    if (s->options->mode == SFT_DATASET_KV && !*name)
+        return resolve_type_fail(s->err, c->name, "expected a name in KV mode, found none");
     sft_code code = sfti_ds_column_form(child, s->options->mode, true, s->arena, c, &inner);
     const sfti_ds_column own = *c;
     if (!code) {

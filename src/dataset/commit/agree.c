@@ -28,12 +28,9 @@ static bool key_of_column(const sft_commit *c, sft_span key, sft_span column) {
 
 sfti_ds_column *sfti_commit_column(const sft_commit *c, sfti_ds_column *columns, size_t count,
                                    sft_span key) {
-    sfti_ds_column *found = NULL;
     for (size_t i = 0; i < count; i++)
-        if (key_of_column(c, key, columns[i].name) &&
-            (!found || columns[i].name.len > found->name.len))
-            found = &columns[i];
-    return found;
+        if (key_of_column(c, key, columns[i].name)) return &columns[i];
+    return NULL;
 }
 
 /* In batch mode the keys are the columns, with the samples as first dimension. False: the dtype is
@@ -75,6 +72,8 @@ sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
                            const sfti_ds_column *columns, size_t count, sft_error *err) {
     const sft_dataset_options *o = c->options;
     sft_span none = { "", 0 };
+    sft_code code = sfti_ds_manifest_totalled(base, err);
+    if (code) return code;
     if (base->mode && base->mode != o->mode)
         return agree_fail(err, "the mode", none, sfti_ds_mode_name(base->mode),
                           sfti_ds_mode_name(o->mode));
@@ -98,7 +97,7 @@ sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
         for (size_t k = 0; k < count && !is; k++)
             if (key_of_column(c, base->entries[i].key, columns[k].name)) is = &columns[k];
         if (!is) return sfti_ds_column_alone(err, base->entries[i].key, true);
-        sft_code code = batch ? agree_entry(&base->entries[i], is, err) : SFT_OK;
+        code = batch ? agree_entry(&base->entries[i], is, err) : SFT_OK;
         if (code) return code;
     }
     for (size_t k = 0; batch && base->entry_count && k < count; k++) {

@@ -17,6 +17,16 @@ bool sfti_commit_widens(const sft_commit *c) {
     return widens;
 }
 
+/* Rows of a dataset that has such columns already are told apart until one replaces another's
+ * tensors. */
+sft_code sfti_commit_keys(const sft_commit *c, const sfti_ds_manifest *base,
+                          const sfti_ds_column *columns, size_t count, sft_error *err) {
+    const sft_dataset_options *o = c->options;
+    const bool has = c->how.mode == SFT_COMMIT_APPEND && base->ours && base->column_count;
+    if (o->mode != SFT_DATASET_KV || (has && !o->last_win)) return SFT_OK;
+    return sfti_ds_keys_apart(columns, count, o->separator, err);
+}
+
 /* Those of the base, then new ones; each as all receipts have it. */
 sft_code sfti_commit_columns(sft_commit *c, sft_error *err) {
     const sfti_ds_column *from = c->columns.column;
@@ -44,7 +54,8 @@ sft_code sfti_commit_columns(sft_commit *c, sft_error *err) {
         }
     c->next.columns = columns;
     c->next.column_count = all;
-    return all > count ? sfti_ds_columns_apart(columns, all, count, err) : SFT_OK;
+    sft_code code = all > count ? sfti_ds_columns_apart(columns, all, count, err) : SFT_OK;
+    return code ? code : sfti_commit_keys(c, &c->base, columns, all, err);
 }
 
 /* An index of tensors would lack those of other files. */

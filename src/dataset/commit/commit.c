@@ -115,6 +115,7 @@ static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sf
         if (!code && c->began_with)
             code = sfti_commit_agree(c, &base, c->columns.column, c->columns.count, err);
     }
+    if (!code) code = sfti_commit_keys(c, &base, c->columns.column, c->columns.count, err);
 
     if (code) return code;
     /* The job's text, given or new. It ends with the columns that rows of an append must fit. */

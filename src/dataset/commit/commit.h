@@ -86,6 +86,9 @@ sfti_ds_column *sfti_commit_column(const sft_commit *c, sfti_ds_column *columns,
                                    sft_span key);
 /* columns.c: the columns of the next manifest, and those that its shards lack. */
 sft_code sfti_commit_columns(sft_commit *c, sft_error *err);
+/* As sfti_ds_keys_apart, of columns that the commit brings or whose rows it replaces. */
+sft_code sfti_commit_keys(const sft_commit *c, const sfti_ds_manifest *base,
+                          const sfti_ds_column *columns, size_t count, sft_error *err);
 /* Whether the receipts have columns that the base lacks. */
 bool sfti_commit_widens(const sft_commit *c);
 sft_code sfti_commit_places(sft_commit *c, sft_error *err);

@@ -43,6 +43,11 @@ static sft_code kv_find_shadowed(compaction *c) {
         if (!code) code = sfti_ds_merge_next(merge, &row, c->err);
     }
     sfti_ds_merge_close(merge);
+    /* What is left of rows that cannot be told apart might be taken for a row. */
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
+    for (size_t i = 0; !code && i < n; i++)
+        if (c->shadowed[i].count)
+            return sfti_ds_keys_apart(m->columns, m->column_count, m->separator, c->err);
     return code;
 }
 

@@ -34,6 +34,8 @@ typedef struct delete_shard {
     uint8_t *at;        /* NULL: none */
 } delete_shard;
 
+enum { DELETE_WANTED = 1, DELETE_SEEN = 2, DELETE_THERE = 4 }; /* of a row given, visible, any */
+
 typedef struct deletion {
     const sft_storage *storage;
     const sft_job *job;
@@ -49,10 +51,12 @@ typedef struct deletion {
     sfti_ds_swap swap;
     sfti_ds_manifest now, next;
     sft_buffer masks, text;
-    sft_span *keys; /* KV: of tensors to be deleted, ascending */
+    sft_span *names; /* KV: of rows, those given and then their rivals */
+    size_t name_count;
+    sft_span *keys; /* of their tensors, ascending */
     size_t key_count;
-    bool *found;   /* of each key */
-    size_t *which; /* for each column, for each row given: the number of its key */
+    uint8_t *found; /* of each key: DELETE_… */
+    size_t *which;  /* for each column, for each row: the number of its key */
     char uuid[37], folder[SFTI_JOB_FOLDER];
     uint64_t deleted; /* rows, or tensors, that were not deleted before */
     sft_error *err;
@@ -148,11 +152,46 @@ static int key_order(const void *keys, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(all[a], all[b]);
 }
 
+/* The rows given. Of columns whose tensors may have the same names, also the rivals: rows that
+ * would have a tensor in common with one of these. */
+static sft_code delete_rivals(deletion *d) {
+    const sfti_ds_manifest *m = &d->now;
+    const size_t n = d->how.key_count;
+    size_t cap = 0;
+    d->names = sfti_arena_grow(&d->work, NULL, 0, n, &cap, sizeof *d->names);
+    if (!d->names) return sfti_fail_memory(d->err, n * sizeof *d->names);
+    memcpy(d->names, d->how.keys, n * sizeof *d->names);
+    d->name_count = n;
+    for (size_t i = 0; i < m->column_count; i++)
+        for (size_t k = 0; k < m->column_count; k++) {
+            const sft_span longer = m->columns[i].name, shorter = m->columns[k].name;
+            if (!sfti_ds_keys_meet(m->separator, longer, shorter)) continue;
+            const char *more = sfti_arena_join(&d->work, m->separator, longer);
+            sft_span *all = sfti_arena_grow(&d->work, d->names, d->name_count, 2 * n, &cap,
+                                            sizeof *all);
+            if (!more || !all) return sfti_fail_memory(d->err, 2 * n * sizeof *all);
+            const sft_span between = { more, longer.len - shorter.len };
+            d->names = all;
+            for (size_t at = 0; at < n; at++) {
+                const sft_span name = all[at];
+                const size_t rest = name.len - between.len;
+                const char *behind = sfti_arena_join(&d->work, name, between);
+                if (!behind) return sfti_fail_memory(d->err, name.len + between.len);
+                all[d->name_count++] = (sft_span){ behind, name.len + between.len };
+                if (name.len >= between.len && !memcmp(name.data + rest, between.data, between.len))
+                    all[d->name_count++] = (sft_span){ name.data, rest };
+            }
+        }
+    return SFT_OK;
+}
+
 /* The names of the tensors of the rows, ascending and each once. */
 static sft_code delete_names(deletion *d) {
     const sfti_ds_manifest *m = &d->now;
     uint64_t count = 0;
-    if (!sfti_mul(d->how.key_count, m->column_count, &count) || count > UINT32_MAX / 2)
+    sft_code code = delete_rivals(d);
+    if (code) return code;
+    if (!sfti_mul(d->name_count, m->column_count, &count) || count > UINT32_MAX / 2)
         return sfti_fail_memory(d->err, SIZE_MAX);
     sft_span *keys = sfti_arena_array(&d->work, count, sizeof *keys);
     d->keys = sfti_arena_array(&d->work, count, sizeof *keys);
@@ -166,10 +205,10 @@ static sft_code delete_names(deletion *d) {
         if (!suffix) return sfti_fail_memory(d->err, sep.len + column.len);
         /* A column without a name: the tensor has the row's. */
         const sft_span end = { suffix, column.len ? sep.len + column.len : 0 };
-        for (size_t i = 0; i < d->how.key_count; i++) {
-            const char *key = sfti_arena_join(&d->work, d->how.keys[i], end);
-            if (!key) return sfti_fail_memory(d->err, d->how.keys[i].len + end.len);
-            keys[k * d->how.key_count + i] = (sft_span){ key, d->how.keys[i].len + end.len };
+        for (size_t i = 0; i < d->name_count; i++) {
+            const char *key = sfti_arena_join(&d->work, d->names[i], end);
+            if (!key) return sfti_fail_memory(d->err, d->names[i].len + end.len);
+            keys[k * d->name_count + i] = (sft_span){ key, d->names[i].len + end.len };
         }
     }
     const uint32_t *order = sfti_arena_sorted(&d->work, (size_t)count, key_order, keys);
@@ -177,10 +216,12 @@ static sft_code delete_names(deletion *d) {
     d->key_count = 0;
     for (size_t i = 0; i < count; i++) {
         if (!i || !sft_span_equal(keys[order[i]], keys[order[i - 1]])) {
-            d->found[d->key_count] = false;
+            d->found[d->key_count] = 0;
             d->keys[d->key_count++] = keys[order[i]];
         }
         d->which[order[i]] = d->key_count - 1;
+        if (order[i] % d->name_count < d->how.key_count)
+            d->found[d->key_count - 1] = DELETE_WANTED;
     }
     return SFT_OK;
 }
@@ -199,18 +240,27 @@ static bool delete_has(const deletion *d, sft_span key, size_t *at) {
     return false;
 }
 
-/* Each name must be that of a row that can be seen. */
+/* Whether all columns of a row have been found. */
+static bool delete_whole(const deletion *d, size_t name, uint8_t how) {
+    bool whole = d->now.column_count > 0;
+    for (size_t k = 0; whole && k < d->now.column_count; k++)
+        whole = d->found[d->which[k * d->name_count + name]] & how;
+    return whole;
+}
+
+/* Each name must be that of a row that can be seen, whose tensors are those of no other row. */
 static sft_code delete_all_found(const deletion *d) {
+    const sfti_ds_manifest *m = &d->now;
     for (size_t i = 0; i < d->how.key_count; i++) {
-        bool found = false;
-        for (size_t k = 0; k < d->now.column_count; k++)
-            found = found || d->found[d->which[k * d->how.key_count + i]];
-        if (found) continue;
+        if (delete_whole(d, i, DELETE_SEEN)) continue;
         sfti_fail(d->err, SFT_TENSOR_NOT_FOUND, "expected names of rows, found \"%.*s\", which "
                   "none has", SFTI_CLIP(d->how.keys[i], 100));
         sfti_hint(d->err, SFT_HINT_NONE); /* ls lists names of tensors */
         return SFT_TENSOR_NOT_FOUND;
     }
+    for (size_t i = d->how.key_count; i < d->name_count; i++)
+        if (delete_whole(d, i, DELETE_THERE))
+            return sfti_ds_keys_apart(m->columns, m->column_count, m->separator, d->err);
     return SFT_OK;
 }
 
@@ -234,10 +284,11 @@ static sft_code delete_keys(deletion *d) {
     if (!code) code = sfti_ds_merge_next(merge, &row, d->err);
     while (!code && row) {
         size_t at;
-        if (!row->shadowed && !row->deleted && row->winner == row->source &&
-            delete_has(d, row->key, &at)) {
-            d->found[at] = true;
-            code = delete_mark(d, &d->work, &d->shards[order[row->source]], row->number);
+        if (delete_has(d, row->key, &at)) {
+            const bool seen = !row->shadowed && !row->deleted && row->winner == row->source;
+            d->found[at] |= seen ? DELETE_SEEN | DELETE_THERE : DELETE_THERE;
+            if (seen && d->found[at] & DELETE_WANTED)
+                code = delete_mark(d, &d->work, &d->shards[order[row->source]], row->number);
         }
         if (!code) code = sfti_ds_merge_next(merge, &row, d->err);
     }
@@ -304,7 +355,8 @@ static sft_code delete_manifest(deletion *d) {
     size_t entries = 0;
     for (size_t i = 0; d->key_count && i < m->entry_count; i++) {
         size_t at;
-        if (!delete_has(d, m->entries[i].key, &at)) m->entries[entries++] = m->entries[i];
+        if (!delete_has(d, m->entries[i].key, &at) || !(d->found[at] & DELETE_WANTED))
+            m->entries[entries++] = m->entries[i];
     }
     if (d->key_count) m->entry_count = entries;
     sfti_ds_manifest_total(m);

@@ -4,7 +4,6 @@
 #include "dataset/maintain/results.h"
 #include "dataset/maintain/verify.h"
 #include "dataset/read/masks.h"
-#include "dataset/read/merge.h"
 #include "dataset/read/places.h"
 
 #include <stdio.h>
@@ -66,15 +65,23 @@ static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_
         sfti_verify_find(v, s->name, &e);
 }
 
-static void verify_marks(verification *v, const sft_dataset_shard *s, const sft_file *file) {
+static void verify_mark(verification *v, const char *shard, const sft_file *file, const char *key,
+                        uint64_t expected, bool must) {
     char number[24];
-    sft_span mark, samples;
+    sft_span found;
+    (void)snprintf(number, sizeof number, "%llu", (unsigned long long)expected);
+    const bool has = sft_file_metadata_get_cstr(file, key, &found);
+    if (has ? !sft_span_equal(found, sft_span_cstr(number)) : must)
+        sfti_verify_tell(v, shard, "%s in its metadata: expected %s by the manifest", key, number);
+}
+
+static void verify_marks(verification *v, const sft_dataset_shard *s, const sft_file *file) {
+    sft_span mark;
     if (!sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark)) return;
-    (void)snprintf(number, sizeof number, "%llu", (unsigned long long)s->samples);
-    if (sft_file_metadata_get_cstr(file, "samples", &samples) &&
-        sft_span_equal(samples, sft_span_cstr(number)))
-        return;
-    sfti_verify_tell(v, s->name, "samples in its metadata: expected %s by the manifest", number);
+    verify_mark(v, s->name, file, "samples", s->samples, true);
+    if (v->m->ours)
+        verify_mark(v, s->name, file, "valid_samples", s->valid_samples,
+                    s->valid_samples != s->samples);
 }
 
 /* The manifest's columns that are in this file of the shard, or in the shard itself (NULL). */
@@ -214,12 +221,17 @@ static void verify_duplicates(verification *v) {
     if (!code)
         code = sfti_ds_merge_open(v->storage, sources, n, &v->open, &v->alloc, v->job, &merge, &e);
     const sfti_ds_row *row = NULL;
+    verify_keys keys;
+    if (!sfti_verify_keys_begin(v, &keys)) code = SFT_OUT_OF_MEMORY;
     if (!code) code = sfti_ds_merge_next(merge, &row, &e);
     while (!code && row) {
         if (row->shadowed) shadowed[row->source]++;
+        sfti_verify_keys_next(v, &keys, row);
         code = sfti_ds_merge_next(merge, &row, &e);
     }
+    if (!code) sfti_verify_keys_next(v, &keys, NULL);
     sfti_ds_merge_close(merge);
+    if (v->code) return;
     if (code) sfti_verify_find(v, SFTI_DATASET_MANIFEST, &e);
     for (size_t i = 0; !code && i < n; i++)
         verify_numbers(v, sources[i].name, "tensors that a later shard has again", told[i],
@@ -354,6 +366,7 @@ static void verify_all(verification *v) {
     if (!v->code && v->opened_all)
         verify_numbers(v, SFTI_DATASET_MANIFEST, "shards with deleted rows", masks, v->masked);
     if (!v->code) verify_totals(v);
+    if (!v->code) sfti_verify_columns(v);
     if (!v->code) verify_duplicates(v);
     if (!v->code) verify_versions(v);
     if (!v->code) {

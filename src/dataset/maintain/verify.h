@@ -1,10 +1,11 @@
 /* The state of a verification. verify.c runs it; verify_index.c compares the index;
- * verify_findings.c keeps what they find. */
+ * verify_schema.c the schema; verify_findings.c keeps what they find. */
 #ifndef SFTI_DATASET_VERIFY_H
 #define SFTI_DATASET_VERIFY_H
 
 #include "base/error.h"
 #include "base/job.h"
+#include "dataset/read/merge.h"
 #include "dataset/read/stream.h"
 
 typedef struct verify_finding {
@@ -63,5 +64,22 @@ bool sfti_verify_names(verification *v, const char *name);
 
 /* Compares the index with the manifest and the shards; true: it is one file, and can be read. */
 bool sfti_verify_index(verification *v);
+
+/* ── verify_schema.c ── */
+
+/* Batch mode: compares the schema with the columns. */
+void sfti_verify_columns(verification *v);
+
+/* KV mode: the schema's names, ascending, of which those before `at` have been found. */
+typedef struct verify_keys {
+    const uint32_t *order;
+    size_t count, at;
+    bool has;
+} verify_keys;
+
+/* False: no memory, which ends the work. */
+bool sfti_verify_keys_begin(verification *v, verify_keys *k);
+/* Compares the schema with the next row of all headers; row NULL: there is none. */
+void sfti_verify_keys_next(verification *v, verify_keys *k, const sfti_ds_row *row);
 
 #endif

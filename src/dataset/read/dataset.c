@@ -73,6 +73,7 @@ sft_code sft_dataset_open_version(const sft_storage *storage, uint64_t version, 
     *d = (sft_dataset){ .alloc = own, .storage = storage, .arena = { .alloc = own } };
     code = sfti_ds_manifest_at(storage, version, asof_s, &d->arena, &d->manifest, err);
     size_t n = d->manifest.shard_count;
+    if (!code) code = sfti_ds_manifest_totalled(&d->manifest, err);
     if (!code) d->order = sfti_arena_sorted(&d->arena, n, sfti_ds_by_sample, d->manifest.shards);
     if (!code && !d->order) code = sfti_fail_memory(err, n * sizeof *d->order);
     if (!code) code = dataset_orphans(d, warn, warn_ctx, err);

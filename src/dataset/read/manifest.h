@@ -121,6 +121,9 @@ sft_code sfti_ds_order_fail(const char *name, sft_error *err);
 /* totals of the manifest by its sums: rows that nobody sees because a later one of their name
  * replaces them, or they are deleted, do not count. */
 void sfti_ds_manifest_total(sfti_ds_manifest *m);
+/* SFT_MANIFEST_TYPE unless the totals are those: else a shard may have been lost from the list, of
+ * which the next manifest would not tell. */
+sft_code sfti_ds_manifest_totalled(const sfti_ds_manifest *m, sft_error *err);
 /* Whether a shard of this name is among the manifest's: a binary search. */
 bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name);
 /* Whether a segment, the masks, or the places, of this file name are the manifest's. */

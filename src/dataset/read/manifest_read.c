@@ -462,6 +462,22 @@ void sfti_ds_manifest_total(sfti_ds_manifest *m) {
     m->total_valid = valid - (hidden < valid ? hidden : valid);
 }
 
+sft_code sfti_ds_manifest_totalled(const sfti_ds_manifest *m, sft_error *err) {
+    sfti_ds_manifest sums = *m;
+    sfti_ds_manifest_total(&sums);
+    const struct { const char *name; uint64_t sum, told; } totals[] = {
+        { "total_samples", sums.total_samples, m->total_samples },
+        { "total_valid_samples", sums.total_valid, m->total_valid },
+        { "total_bytes", sums.total_bytes, m->total_bytes },
+    };
+    for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
+        if (totals[i].sum != totals[i].told)
+            return sfti_fail(err, SFT_MANIFEST_TYPE, "%s: expected %llu, the sum over the shards, "
+                             "found %llu", totals[i].name, (unsigned long long)totals[i].sum,
+                             (unsigned long long)totals[i].told);
+    return SFT_OK;
+}
+
 sft_code sfti_ds_shard_check(sfti_ds_sums *sums, const sft_dataset_shard *s, sft_error *err) {
     if (s->valid_samples > s->samples)
         return sfti_fail(err, SFT_MANIFEST_TYPE,

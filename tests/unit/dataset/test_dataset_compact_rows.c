@@ -36,18 +36,21 @@ static void put_shards(const char *columns, const char *batch_size, const hand *
                        size_t count) {
     static const char *const names[] = { PART("0"), PART("1"), PART("2") };
     static char text[1 << 13];
+    size_t total = 0;
     int at = snprintf(text, sizeof text,
                       "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\","
                       "\"mode\":\"batch\",\"generator\":\"libsafetensors 0\",\"batch_size\":%s,"
                       "\"total_samples\":%zu,"
-                      "\"commit\":\"" UUID "\",\"version\":1,\"total_bytes\":0,\"columns\":{%s},"
+                      "\"commit\":\"" UUID "\",\"version\":1,\"columns\":{%s},"
                       "\"shards\":[", batch_size, 2 * count, columns);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        const size_t bytes = put_hand(names[i], shards[i]);
         at += snprintf(text + at, sizeof text - (size_t)at,
                        "%s{\"shard_path\":\"%s\",\"samples_count\":2,\"first_sample\":%zu,"
-                       "\"tensors\":1,\"bytes\":%zu}", i ? "," : "", names[i], 2 * i,
-                       put_hand(names[i], shards[i]));
-    at += snprintf(text + at, sizeof text - (size_t)at, "]}");
+                       "\"tensors\":1,\"bytes\":%zu}", i ? "," : "", names[i], 2 * i, bytes);
+        total += bytes;
+    }
+    at += snprintf(text + at, sizeof text - (size_t)at, "],\"total_bytes\":%zu}", total);
     temp_write(SFTI_DATASET_MANIFEST, text, (size_t)at);
 }
 

@@ -30,8 +30,11 @@ def _starts(counts: Iterable[int]) -> list[int]:
 
 def row_numbers(numbers: Any) -> Any:
     """Numbers of rows as an array. TypeError for others: of a mask each True would be row 1.
-    IndexError for those that no row can have."""
+    IndexError for those that no row can have, ValueError for masked ones."""
     import numpy as np
+
+    from ..numpy import check_mask
+    check_mask("rows", numbers, "%s")
     found = np.asarray(numbers).reshape(-1)
     if found.dtype.kind == "O":
         return np.array([whole(one) for one in found.tolist()], np.int64)
@@ -400,6 +403,7 @@ class KeyLayout:
         columns = manifest.get("columns")
         self._schema = self._looked_up() if columns is None else columns
         self.columns = list(self._schema)
+        self._meeting = self._meets() if columns is not None else None
 
     def _use(self, keys: frozenset[str], manifest: Manifest) -> None:
         """Selects the shards that hold these keys. If neither an index nor the manifest lists all
@@ -503,6 +507,58 @@ class KeyLayout:
             self._names[shard] = found
         return found
 
+    def _meets(self) -> tuple[str, str] | None:
+        """Two columns of which a tensor may have the same name: that of a row in one, and of
+        another row in the other."""
+        ends = {self._separator + column: column for column in self.columns}
+        for end, column in ends.items():
+            for at in range(1, len(end)):
+                if end[at:] in ends:
+                    return ends[end[at:]], column
+        return None
+
+    def _divided(self, shard: int) -> dict[str, set[str]]:
+        """Rows of a shard, by name, and their tensors, where a name alone does not say whose
+        tensor it is. The shortest name is that of the shortest column, since any other column would
+        have brought a shorter one; the rest of its row are no other's; and so on."""
+        ends = sorted((self._separator + column for column in self.columns), key=len)
+        left = set(self.shards.file(shard).keys())
+        count = len(left)
+        rows: dict[str, set[str]] = {}
+        for key in sorted(left, key=len):
+            if key in left:
+                end = next((end for end in ends if key.endswith(end)), "")
+                name = key[:len(key) - len(end)]
+                own = {name + end for end in ends}
+                if not own <= left:
+                    break
+                left -= own
+                rows[name] = own
+        if left or count != len(ends) * self.shards.facts[shard]["samples"]:
+            raise self._undecided()
+        return rows
+
+    def _undecided(self) -> _core.SafetensorError:
+        shorter, longer = self._meeting or ("", "")
+        return self.shards.error(
+            "option_value", "columns %s and %s: expected names of tensors that tell which row they "
+            "belong to, found the option kv_separator \"%s\", with which one of each column may "
+            "have the same name: write the rows again with another separator or name of a column"
+            % (shorter, longer, self._separator))
+
+    def _divided_rows(self, shard: int) -> list[str]:
+        """Names of the rows that can be seen; a row is seen as a whole."""
+        hidden = self._hidden_in(shard)
+        names = []
+        for name, own in self._divided(shard).items():
+            if own & hidden:
+                if not own <= hidden:
+                    raise self._undecided()
+            elif self._keys is None or own & self._keys:
+                names.append(name)
+                self._unseen -= own
+        return sorted(names)
+
     def _in_order(self, shard: int, names: list[str]) -> list[str]:
         file = self.shards.file(shard)
         text = (file.metadata() or {}).get(_ROW_ORDER)
@@ -523,6 +579,8 @@ class KeyLayout:
         return sorted(names, key=lambda name: number.get(name, 0))
 
     def _rows_in(self, shard: int) -> list[str]:
+        if self._meeting is not None:
+            return self._divided_rows(shard)
         present = set(self.shards.file(shard).keys()) - self._hidden_in(shard)
         if self._keys is not None:
             present &= self._keys
@@ -602,7 +660,7 @@ class KeyLayout:
     def named(self, name: str) -> dict[str, Any]:
         for column in self.columns:
             shard = self._shard_of(self._key(name, column))
-            if shard is not None:
+            if shard is not None and (self._meeting is None or name in self.names(shard)):
                 return self._rows_of(shard, [name], "numpy", True)[0]
         raise KeyError(name)
 
@@ -636,7 +694,8 @@ class KeyLayout:
     def take(self, numbers: Any, framework: str) -> dict[str, Any]:
         count = self.count()
         wanted: list[int] = []
-        for number in row_numbers(list(numbers)).tolist():
+        given = numbers if hasattr(numbers, "dtype") else list(numbers)
+        for number in row_numbers(given).tolist():
             if not -count <= number < count:
                 raise IndexError("expected rows from 0 to %d, found %d" % (count - 1, number))
             wanted.append(number % count)

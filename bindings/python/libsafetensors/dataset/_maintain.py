@@ -203,12 +203,16 @@ def delete(path: Path, *, rows: Any = None, mask: Any = None,
 def _numbers(count: int, rows: Any, mask: Any) -> Any:
     """Numbers of rows, ascending and each once."""
     import numpy as np
+
+    from ..numpy import check_mask
     if mask is not None:
+        check_mask("mask", mask, "%s")
         marks = np.asarray(mask)
         if (marks.dtype != np.bool_ and marks.size) or marks.shape != (count,):
             raise ValueError("mask: expected a boolean for each of %d rows, found %s of shape %s"
                              % (count, marks.dtype, list(marks.shape)))
         return np.flatnonzero(marks)
+    check_mask("rows", rows, "%s")
     if not isinstance(rows, np.ndarray):
         rows = [rows] if hasattr(rows, "__index__") else list(rows)
     found = np.asarray(rows).reshape(-1)

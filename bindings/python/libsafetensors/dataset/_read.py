@@ -86,7 +86,11 @@ def version_of(version: int | None, asof: Moment | None) -> tuple[int, int]:
         asof = datetime.datetime.fromisoformat(asof)
     elif isinstance(asof, datetime.date) and not isinstance(asof, datetime.datetime):
         asof = datetime.datetime.combine(asof, datetime.time())
-    seconds = asof.timestamp() if isinstance(asof, datetime.datetime) else asof
+    if isinstance(asof, datetime.datetime):
+        # A naive one is local time, also of a subclass (pandas.Timestamp) that takes it as UTC.
+        seconds = datetime.datetime.timestamp(asof)
+    else:
+        seconds = asof
     if not 1 <= seconds < 1 << 63:
         raise ValueError("asof: expected a time after 1970, found %r" % (asof,))
     return 0, int(seconds)

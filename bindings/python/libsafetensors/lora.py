@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, Optional, Union
 
@@ -33,7 +34,7 @@ class Adapter(NamedTuple):
     """An adapter to be merged. strength: what it adds is multiplied with it. blocks: strengths by
     block, times strength: 12, 17, 20 or 26 numbers for a U-Net or "GLOB=NUMBER, ..." for tensors of
     the model, as a text with commas (docs/adapters.md). config: the text of PEFT's
-    adapter_config.json; None: the file beside adapter_model*, if there is one."""
+    adapter_config.json; None: the file beside adapter_model.safetensors, if there is one."""
 
     path: Model
     strength: float = 1.0
@@ -43,6 +44,10 @@ class Adapter(NamedTuple):
 
 _Adapters = Union[Model, Adapter, Iterable[Union[Model, tuple[Model, float], Adapter]]]
 _Row = tuple[Any, float, Optional[str], Optional[bytes]]
+
+
+# PEFT's file of a fixed name, its numbered shards and their index.
+_PEFT_NAME = re.compile(r"adapter_model(-[0-9]+-of-[0-9]+(-[0-9a-f]{8})?)?\.\w+(\.index\.json)?")
 
 
 def _config_of(path: Model) -> bytes | None:
@@ -55,9 +60,9 @@ def _config_of(path: Model) -> bytes | None:
         return None
     folder = name if os.path.isdir(name) else os.path.dirname(name)
     if os.path.isdir(name):
-        if not any(one.startswith("adapter_model") for one in os.listdir(name)):
+        if not any(map(_PEFT_NAME.fullmatch, os.listdir(name))):
             return None
-    elif not os.path.basename(name).startswith("adapter_model"):
+    elif not _PEFT_NAME.fullmatch(os.path.basename(name)):
         return None
     beside = os.path.join(folder, "adapter_config.json")
     if os.path.exists(beside) and not os.path.isfile(beside):  # a pipe would be waited for
@@ -288,7 +293,7 @@ def convert(path: Model, output: Path, to: Literal["kohya", "peft", "comfy", "di
     """Writes an adapter under the names of another program, by the maps of docs/layouts.md. Where the
     other layout divides a layer of [out, in], up is cut by rows and down repeated; where it fuses
     several, they are stacked, which the way back undoes bit for bit. For PEFT adapter_config.json is
-    written beside the output, whose name begins with adapter_model; for diffusers the header has it.
+    written beside the output, called adapter_model.safetensors; for diffusers the header has it.
 
     architecture, model: what model the adapter is for, where it does not tell. config: as of Adapter.
     ignore_unmatched: leave out what has no other name that is known; it is in "unmatched". The rest
@@ -300,8 +305,8 @@ def convert(path: Model, output: Path, to: Literal["kohya", "peft", "comfy", "di
     number = _number_of(to, _FORMATS, "to")
     folder, name = os.path.split(os.fsdecode(output))
     beside = os.path.join(folder, "adapter_config.json")
-    if to == "peft" and not name.startswith("adapter_model"):
-        raise ValueError("expected an output whose name begins with adapter_model for PEFT, for only "
+    if to == "peft" and not _PEFT_NAME.fullmatch(name):
+        raise ValueError("expected an output called adapter_model.safetensors for PEFT, for only "
                          "beside that adapter_config.json is read, found %r" % name)
     if to == "peft" and not overwrite and os.path.lexists(beside):
         raise coded(FileExistsError, "%s: already exists" % beside, "exists",

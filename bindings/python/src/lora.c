@@ -51,9 +51,8 @@ static int find_config(pysft_state *state, const pysft_store *store, sft_span *c
     sft_error err = SFT_ERROR_INIT;
     sft_code code = SFT_OK;
     int rc = found ? 0 : pysft_no_memory();
-    const char *name = pysft_host_base_name(path);
-    bool peft = strncmp(name, "adapter_model", 13) == 0
-             && (name[13] == '.' || (name[13] == '-' && name[14] >= '0' && name[14] <= '9'));
+    const char *name = pysft_host_base_name(path), *rest = name + 13;
+    bool peft = strncmp(name, "adapter_model", 13) == 0 && (*rest == '.' || *rest == '-');
     if (found && peft) {
         Py_BEGIN_ALLOW_THREADS
         code = read_config(found, files, held, &err);

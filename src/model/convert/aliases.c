@@ -18,7 +18,7 @@ static bool is_beside(const alias_check *check, uint32_t i) {
 
 /* Whether an alias is as good as the tensor: neither belongs to codes, or it is, in a layer of
  * aliases, what the tensor is in a layer of tensors. */
-static bool is_alike(const alias_check *check, uint32_t i) {
+static bool is_same_content(const alias_check *check, uint32_t i) {
     const sfti_quant_search *search = &check->search;
     uint32_t of = check->of[i], codes = search->near[i];
     if (!is_beside(check, i) && !is_beside(check, of)) return true;
@@ -72,7 +72,7 @@ static sft_code check_image(const sft_set *set, const sft_set *image, sfti_arena
         if (!check.search.scaled[i] && check.search.near[i] != SFTI_NO_NAME)
             check.parts[check.search.near[i]]++;
     for (uint32_t i = 0; i < count; i++)
-        if (!has_all_or_none(&check, i) || (check.of[i] != i && !is_alike(&check, i))) {
+        if (!has_all_or_none(&check, i) || (check.of[i] != i && !is_same_content(&check, i))) {
             uint32_t one = check.of[i] != i ? i : check.search.near[i];
             return fail_alias(sft_set_tensor_at(image, one)->name,
                               sft_set_tensor_at(image, check.of[one])->name, err);

@@ -243,10 +243,15 @@ const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span modu
     return all;
 }
 
-/* Metadata that are about no module at all are about these modules under other names. */
+/* Metadata that are about no module at all are about these modules under other names. Where each has
+ * a tensor of alpha, they would tell nothing more. */
 sft_code sfti_lora_check_components(const sfti_lora *lora, sft_error *err) {
     char told[160];
-    size_t len = 0;
+    size_t len = 0, alphas = 0;
+    for (size_t k = 0; k < lora->count; k++)
+        alphas += lora->modules[k].slot[SFTI_SLOT_ALPHA] > 0
+               || lora->modules[k].type == SFTI_TYPE_FULL;
+    if (alphas == lora->count) return SFT_OK;
     for (size_t i = 0; i < lora->config_count; i++) {
         const sfti_lora_config *config = &lora->configs[i];
         size_t clipped = config->prefix.len < 40 ? config->prefix.len : 40;
@@ -258,7 +263,7 @@ sft_code sfti_lora_check_components(const sfti_lora *lora, sft_error *err) {
         memcpy(told + len, config->prefix.data, clipped);
         len += clipped;
     }
-    if (len == 0 || lora->count == 0) return SFT_OK;
+    if (len == 0) return SFT_OK;
     sft_span name = lora->modules[0].name;
     const char *dot = memchr(name.data, '.', name.len);
     sft_span first = { name.data, dot ? (size_t)(dot - name.data) : name.len };

@@ -243,8 +243,8 @@ const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span modu
     return all;
 }
 
-/* Metadata that are about no module at all are about these modules under other names. Where each has
- * a tensor of alpha, they would tell nothing more. */
+/* Metadata that are about no module at all are about these modules under other names. Where each
+ * has a tensor of alpha, they would tell nothing more. */
 sft_code sfti_lora_check_components(const sfti_lora *lora, sft_error *err) {
     char told[160];
     size_t len = 0, alphas = 0;

@@ -181,6 +181,30 @@ def test_merge_of_a_folder_and_of_declarations(tmp_path):
         st.merge(tmp_path, tmp_path / "c.sft")
     save_file({"b": np.ones(2, "f4")}, tmp_path / "b.safetensors")
     assert st.merge(tmp_path, tmp_path / "c.sft").tensors == 2
+    out = tmp_path / "out"
+    out.mkdir()
+    out /= "c.sft"
+    (tmp_path / "c.sft").unlink()
+    for key, dtype, fits in (("quantization_config", "i4", False), ("quantization_config", "f2", True),
+                             ("lora_adapter_metadata", "f4", False)):
+        save_file({"a": np.ones(2, "i4")}, tmp_path / "a.safetensors", {key: "{}"})
+        save_file({"b": np.ones(2, dtype)}, tmp_path / "b.safetensors")
+        if fits:
+            assert st.merge(tmp_path, out, overwrite=True).tensors == 2
+        else:
+            with pytest.raises(ValueError, match=key):
+                st.merge(tmp_path, out, overwrite=True)
+    save_file({"a.w": np.ones(2, "f4")}, tmp_path / "a.safetensors", {"b.w": "a.w"})
+    save_file({"b.w": np.ones(2, "f4")}, tmp_path / "b.safetensors")
+    with pytest.raises(SafetensorError, match="another name"):
+        st.merge(tmp_path, out, overwrite=True)
+    (tmp_path / "b.safetensors").rename(tmp_path / "adapter_model.safetensors")
+    save_file({"c.w": np.ones(2, "f4")}, tmp_path / "a.safetensors")
+    assert st.merge(tmp_path, out, overwrite=True).tensors == 2
+    (tmp_path / "adapter_config.json").write_text('{"lora_alpha": 8}')
+    with pytest.raises(ValueError, match="adapter_config.json beside"):
+        st.merge(tmp_path, out, overwrite=True)
+    (tmp_path / "adapter_model.safetensors").unlink()
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="expected models"):
         st.merge(tmp_path / "empty", tmp_path / "d.sft")

@@ -17,16 +17,14 @@ from ._errors import coded, near
 from ._memory import is_one, rows_of
 from ._output import SHARD, Size, byte_size, keep_times, row_bytes, to_file, to_folder
 from ._progress import Tick, watch
+from ._told import DECLARED, LISTED, LORA, QUANTISED, declared_otherwise, has_adapter_config, \
+    joined, names_layers
 from ._types import Link, Model, Path, Progress
 from ._written import Renamed, Written, WrittenFile, made
 
 __all__ = ["merge", "rename", "save_sharded", "select", "split"]
 
 _STALE = ("sshs_model_hash", "sshs_legacy_hash", "modelspec.hash_*")
-_DECLARED = "_quantization_metadata"
-_LORA = "lora_adapter_metadata"
-_LISTED = "tensor_names"
-_QUANTISED = "quantization_config"
 # ── Models ──
 
 class _Opened:
@@ -96,17 +94,31 @@ def _has_official_order(file: _core.File) -> bool:
     return len(file.paths) == 1 and order == sorted(order)
 
 
-def _joined(first: str, second: str) -> str:
-    """Two of torchao's lists as one that has each name once; the first if one is another text."""
-    import json
-    try:
-        lists = [json.loads(first), json.loads(second)]
-    except ValueError:
-        return first
-    if not all(isinstance(names, list) and all(isinstance(name, str) for name in names)
-               for names in lists):
-        return first
-    return json.dumps(list(dict.fromkeys(lists[0] + lists[1])), ensure_ascii=False)
+# Tensors of these hold no codes of quantised layers.
+_PLAIN = ("BF16", "BOOL", "F16", "F32", "F64", "I64", "U64")
+
+
+def _check_joined(models: Sequence[_Opened]) -> None:
+    """ValueError where a model would be read by what only another's metadata say, or a tensor and
+    another name of a tensor have one name."""
+    files = [model for model in models if model.file is not None]
+    if len(models) > 1 and any(has_adapter_config(model.path) for model in files):
+        raise coded(ValueError, "expected adapters whose alphas are in their files, found an "
+                    "adapter_config.json beside one: stack them, or convert each to kohya's names",
+                    "bad_argument")
+    for key in (QUANTISED, LORA):
+        told = [any(key in metadata for metadata in model.metadata()) for model in files]
+        if any(told) and any(not tells and (key == LORA or any(
+                tensor.dtype not in _PLAIN for tensor in model.tensors.values()))
+                for model, tells in zip(files, told)):
+            raise declared_otherwise(key)
+    for model in files:
+        others = [other for other in models if other is not model]
+        for name, of in _aliases(model).items():
+            if any(name in other.tensors or name in _aliases(other) for other in others):
+                raise coded(_core.SafetensorError, "tensor \"%s\": expected each name in one model, "
+                            "found that it is another name of \"%s\" in one and in use in a second "
+                            "one" % (name, of), "tensor_duplicate", tensor=name, path=model.path)
 
 
 def _combined(models: Sequence[_Opened], kept: int = -1
@@ -126,18 +138,12 @@ def _combined(models: Sequence[_Opened], kept: int = -1
             for key, value in metadata.items():
                 if _is_stale(key):
                     dropped.add(key if key in _STALE else _STALE[2])
-                elif found.setdefault(key, value) != value and key == _LORA:
-                    raise coded(ValueError, "expected one configuration of adapters (%s), found "
-                                "different ones in the files: without its own, a module would be "
-                                "read with another alpha; convert the names of each file first"
-                                % _LORA, "bad_argument")
-                elif found[key] != value and key == _DECLARED:
-                    raise coded(ValueError, "expected one declaration of quantised layers (%s), "
-                                "found different ones in the files: without its own, a layer would "
-                                "be read wrong; dequantize the files first" % _DECLARED,
-                                "bad_argument")
-                elif found[key] != value and key == _LISTED:
-                    found[key] = _joined(found[key], value)
+                elif found.setdefault(key, value) != value and key == LORA:
+                    raise declared_otherwise(key)
+                elif found[key] != value and key in (DECLARED, QUANTISED):
+                    raise declared_otherwise(key)
+                elif found[key] != value and key == LISTED:
+                    found[key] = joined(found[key], value)
     return (found if any_has else None), tuple(key for key in _STALE if key in dropped)
 
 
@@ -147,34 +153,14 @@ def _aliases(model: _Opened) -> dict[str, str]:
             if "." in key and "." in value and key not in model.tensors and value in model.tensors}
 
 
-def _names_layers(config: str, tensors: Iterable[str]) -> bool:
-    """Whether a key or text of the JSON is a layer of the tensors, or may be a pattern."""
-    import json
-    layers = {name[:at] for name in tensors for at, c in enumerate(name) if c == "."}
-    layers.update(tensors)
-    try:
-        todo = [json.loads(config)]
-    except ValueError:
-        return False
-    while todo:
-        one = todo.pop()
-        if isinstance(one, (dict, list)):
-            todo += one
-            todo += one.values() if isinstance(one, dict) else ()
-        elif isinstance(one, str) and (one in layers or one.startswith(("re:", "-:"))
-                                       or any(c in one for c in "*^$?[(|\\+")):
-            return True
-    return False
-
-
 def _renamed_metadata(model: _Opened, changes: Mapping[str, str]) -> dict[str, str] | None:
     """ValueError for what names tensors in other ways, which edits of one file change, too."""
     metadata, aliases = _combined([model])[0], _aliases(model)
     now = {changes.get(name, name) for name in model.tensors}
     made: dict[str, str] = {}
     for key, value in (metadata or {}).items() if changes else ():
-        if key in (_DECLARED, _LORA, _LISTED) or value.startswith('{"_type"') \
-                or (key == _QUANTISED and _names_layers(value, model.tensors)):
+        if key in (DECLARED, LORA, LISTED) or value.startswith('{"_type"') \
+                or (key == QUANTISED and names_layers(value, model.tensors)):
             raise coded(ValueError, "expected a model in one file, whose \"%s\" of the metadata can "
                         "follow the names, found another: rename the file itself" % key,
                         "bad_argument")
@@ -319,6 +305,7 @@ def merge(sources: Model | Iterable[Model], output: Path, *, dry_run: bool = Fal
                                 "tensor_duplicate", tensor=name, path=model.path)
         kept: list[Any] = []
         rows = rows_of(((name, model.tensors[name]) for name, model in first.items()), kept)
+        _check_joined(models)
         metadata, dropped = _combined(models, len(rows))
         return to_file(rows, output, metadata, path=models[0].path if len(models) == 1 else None,
                         overwrite=overwrite, sync=sync, dry_run=dry_run, dropped=dropped,

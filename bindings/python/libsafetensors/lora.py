@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, Optional, Union
 
@@ -18,6 +17,7 @@ from ._memory import is_one, model as model_of
 from ._output import keep_times
 from ._progress import watch
 from ._results import LoraConverted, LoraFactors, LoraInfo, LoraMerged
+from ._told import is_peft_name
 from ._types import Model, Path, Progress
 
 __all__ = ["Adapter", "convert", "extract", "info", "merge", "resize", "simplify", "stack"]
@@ -46,10 +46,6 @@ _Adapters = Union[Model, Adapter, Iterable[Union[Model, tuple[Model, float], Ada
 _Row = tuple[Any, float, Optional[str], Optional[bytes]]
 
 
-# PEFT's file of a fixed name, its numbered shards and their index.
-_PEFT_NAME = re.compile(r"adapter_model(-[0-9]+-of-[0-9]+(-[0-9a-f]{8})?)?\.\w+(\.index\.json)?")
-
-
 def _config_of(path: Model) -> bytes | None:
     """As the command finds it: beside a file of PEFT's name, or in its folder; of a URL it is found
     where that is opened."""
@@ -60,9 +56,9 @@ def _config_of(path: Model) -> bytes | None:
         return None
     folder = name if os.path.isdir(name) else os.path.dirname(name)
     if os.path.isdir(name):
-        if not any(map(_PEFT_NAME.fullmatch, os.listdir(name))):
+        if not any(map(is_peft_name, os.listdir(name))):
             return None
-    elif not _PEFT_NAME.fullmatch(os.path.basename(name)):
+    elif not is_peft_name(name):
         return None
     beside = os.path.join(folder, "adapter_config.json")
     if os.path.exists(beside) and not os.path.isfile(beside):  # a pipe would be waited for
@@ -305,7 +301,7 @@ def convert(path: Model, output: Path, to: Literal["kohya", "peft", "comfy", "di
     number = _number_of(to, _FORMATS, "to")
     folder, name = os.path.split(os.fsdecode(output))
     beside = os.path.join(folder, "adapter_config.json")
-    if to == "peft" and not _PEFT_NAME.fullmatch(name):
+    if to == "peft" and not is_peft_name(name):
         raise ValueError("expected an output called adapter_model.safetensors for PEFT, for only "
                          "beside that adapter_config.json is read, found %r" % name)
     if to == "peft" and not overwrite and os.path.lexists(beside):

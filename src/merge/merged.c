@@ -243,7 +243,7 @@ static sft_code take_sources(sfti_merged *merged, sft_error *err) {
 static sft_code check_configs(const sfti_merge_plan *plan, size_t *blame, sft_error *err) {
     sft_span first = { "", 0 };
     for (size_t i = 0; i < plan->count; i++) {
-        const sft_set *set = plan->models[i].stored ? plan->models[i].stored : plan->models[i].set;
+        const sft_set *set = plan->models[i].stored;
         for (size_t s = 0; s < sft_set_shard_count(set); s++) {
             const sft_file *file = sft_set_shard_at(set, s);
             sft_span config = { "", 0 };

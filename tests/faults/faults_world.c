@@ -62,9 +62,9 @@ static test_file make_big(void) {
 static test_file make_shard(int i) {
     char header[512];
     snprintf(header, sizeof header,
-             "{\"__metadata__\":{\"format\":\"pt\",\"n%d\":\"x\"},"
+             "{\"__metadata__\":{\"format\":\"pt\",\"n\":\"x\"},"
              "\"s%d.b\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,12]},"
-             "\"s%d.a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[12,16]}}", i, i, i);
+             "\"s%d.a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[12,16]}}", i, i);
     return make_file(header, NULL, 16);
 }
 

@@ -55,7 +55,8 @@ static void add_adapter(void) {
         "\"data_offsets\":[24,40]}}";
     add_zeros("/l/adapter_model.safetensors", adapter, 40);
     add_zeros("/l/lora.safetensors", adapter, 40); /* the configuration is not its */
-    os_fake_add_file("/l/adapter_config.json", "{\"lora_alpha\":2}", 16);
+    static const char config[] = "{\"lora_alpha\":2,\"use_dora\":true}";
+    os_fake_add_file("/l/adapter_config.json", config, sizeof config - 1);
 }
 
 static void set_world(const fault_scene *scene) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import Any
 
 from ._errors import coded
 
@@ -53,10 +54,10 @@ def joined(first: str, second: str) -> str:
 def names_layers(config: str, tensors: Iterable[str]) -> bool:
     """Whether a key or text of the JSON is a layer of the tensors, or may be a pattern."""
     import json
-    layers = {name[:at] for name in tensors for at, c in enumerate(name) if c == "."}
+    layers: set[str] = {name[:at] for name in tensors for at, c in enumerate(name) if c == "."}
     layers.update(tensors)
     try:
-        todo = [json.loads(config)]
+        todo: list[Any] = [json.loads(config)]
     except ValueError:
         return False
     while todo:

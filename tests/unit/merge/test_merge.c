@@ -295,7 +295,8 @@ static void is_the_same_everywhere(void **unused) {
     add_number(&settings, &arena, SFTI_MERGE_SCALE, &third);
     add_number(&settings, &arena, SFTI_MERGE_FILTER_WISE, &one);
     for (uint64_t m = 0; m < MODELS; m++) sets[m] = make_model(m, &bytes[m]);
-    for (size_t m = 0; m < MODELS; m++) models[m] = (sfti_merge_model){ .set = sets[m] };
+    for (size_t m = 0; m < MODELS; m++)
+        models[m] = (sfti_merge_model){ .set = sets[m], .stored = sets[m] };
     for (; (method = sfti_merge_method_at(count)) != NULL; count++) {
         char found[17] = "", again[17];
         size_t most = method->most ? method->most : 3;

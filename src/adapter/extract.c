@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/number.h"
+#include "set/image.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +39,11 @@ static uint32_t number_in_set(const sft_set *set, const sft_tensor *tensor, size
 }
 
 const sft_tensor *sfti_lora_tied(const sft_set *set, sft_span name, size_t *shard) {
-    sft_span other;
+    sft_pair pair = { name, { NULL, 0 } };
     for (size_t s = 0; s < sft_set_shard_count(set); s++)
-        if (sft_file_metadata_get(sft_set_shard_at(set, s), name, &other))
-            return sft_set_find(set, other, shard);
+        if (sft_file_metadata_get(sft_set_shard_at(set, s), name, &pair.value)
+            && sfti_set_is_alias(set, pair))
+            return sft_set_find(set, pair.value, shard);
     return NULL;
 }
 

@@ -73,7 +73,7 @@ RULES = {
                                                "label/", "layout/", "set/image.h", "text/"}, None),
     "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h"}, None),
     "cli/support": ({"support/", "label/records.h", "edit/dropped.h", "formats/parts/blocks.h",
-                     "convert/named.h", "formats/shards.h", "keys/",
+                     "convert/named.h", "formats/shards.h", "keys/", "quant/beside.h",
                      "remote/http/url.h", "base/", "os/"}
                     | PUBLIC, None),
     "cli/catalog": ({"catalog/", "support/", "remote/http/url.h", "adapter/lowrank.h", "base/", "os/"} | PUBLIC, None),
@@ -89,7 +89,8 @@ RULES = {
              "adapter/merge.h", "layout/conversion.h", "layout/layout.h",
              "merge/merge.h",
              "edit/dropped.h",
-             "convert/computed.h", "convert/dropped.h", "convert/named.h", "convert/quantise.h", "set/deep.h",
+             "convert/computed.h", "convert/dropped.h", "convert/named.h", "convert/quantise.h",
+             "quant/beside.h", "set/deep.h",
              "keys/", "text/derived.h", "label/reads.h", "label/records.h",
                       "lint/lint.h",
                       "formats/arrays/npy_head.h", "formats/parts/blocks.h", "formats/shards.h",

@@ -5,6 +5,7 @@
 #include "edit/dropped.h"
 #include "os/io.h"
 #include "support/adapters.h"
+#include "support/beside.h"
 #include "support/cli.h"
 #include "support/output.h"
 
@@ -20,11 +21,14 @@ const cli_option cli_editing_options[] = {
 
 /* ── One file ── */
 
-static sft_code begin_edit(cli_output *out, cli *c, const char *path, sft_error *err) {
+static sft_code begin_edit(cli_output *out, cli *c, const char *path, const sft_edit *edit,
+                           sft_error *err) {
     sft_code code = cli_output_no_stream(c, err);
     if (code) return code;
     code = cli_output_begin(out, c, path, CLI_TARGET_EDIT, err);
     if (!code && !out->in_place) code = cli_check_adapter_config(c, &path, 1, out->path, err);
+    if (!code && !out->in_place && edit)
+        code = cli_check_file_quantiser(c, sft_edit_file(edit), path, out->path, err);
     if (code) c->blame = out->blame;
     return code;
 }
@@ -37,7 +41,7 @@ sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_repo
     cli_progress progress;
     sft_code code = SFT_OK;
     if (c->read_mode) sft_edit_limit_mode(edit, c->read_mode);
-    if (c->set.output) code = begin_edit(&out, c, path, err);
+    if (c->set.output) code = begin_edit(&out, c, path, edit, err);
     if (!code && (c->set.output || c->set.dry_run)) code = sft_edit_plan(edit, report, err);
     bool same = c->set.output && !code && report->method == SFT_EDIT_NONE;
     if (!code && (!same || c->set.copy) && !c->set.dry_run) {
@@ -193,7 +197,7 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
 sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *changes,
                         bool *changed, sft_error *err) {
     cli_output out;
-    sft_code code = begin_edit(&out, c, path, err);
+    sft_code code = begin_edit(&out, c, path, NULL, err);
     if (code) return code;
     if (out.in_place && c->read_mode) out.options.mode = cli_output_mode_of(path);
     if (out.options.mode) sfti_mode_common(&out.options.mode, c->read_mode);

@@ -8,6 +8,7 @@
 #include "os/io.h"
 #include "os/path.h"
 #include "support/adapters.h"
+#include "support/beside.h"
 #include "support/cli.h"
 #include "support/files.h"
 #include "support/hints.h"
@@ -469,6 +470,8 @@ sft_code cli_output_sources(cli *c, const cli_parts *parts, cli_output *out,
     if (!out->in_place && !parts->configured)
         code = cli_check_adapter_config(c, parts->opened, parts->set_count,
                                         out->stream ? NULL : out->path, err);
+    if (!code && !out->in_place && !out->stream && !c->set.dequantize && !c->set.quantize)
+        code = cli_check_quantiser(c, parts, out->path, err);
     if (code || !c->set.keep_mtime) return code;
     for (size_t i = 0; !code && i < parts->path_count; i++) {
         code = cli_output_mtime(c, parts->paths[i], &time, err);

@@ -4,6 +4,7 @@
 #include "base/glob.h"
 #include "keys/digest_keys.h"
 #include "support/adapters.h"
+#include "support/beside.h"
 #include "support/edit.h"
 #include "support/hints.h"
 #include "support/output.h"
@@ -153,6 +154,7 @@ static sft_code write_stream(stream_run *r, const char *operand, sft_error *err)
         return SFT_BAD_ARGUMENT;
     }
     code = cli_check_adapter_config(c, r->parts.opened, 1, out.stream ? NULL : out.path, err);
+    if (!code && !out.stream) code = cli_check_quantiser(c, &r->parts, out.path, err);
     if (!code) code = change_pairs(r, err);
     r->parts.untold = !out.stream || cli_is_json(c);
     if (!code) code = cli_output_parts(&out, c, &r->parts, err);

@@ -4,6 +4,7 @@
 #include "base/order.h"
 #include "os/io.h"
 #include "support/adapters.h"
+#include "support/beside.h"
 #include "support/files.h"
 #include "support/hints.h"
 #include "support/words.h"
@@ -328,7 +329,10 @@ static sft_code plan_targets(mv_plan *plan, mv_unit *unit, uint32_t n, const cha
         moves->items[moves->count++] = (cli_move){ .from = absolute, .to = target,
                                                    .is_folder = from->is_folder };
     }
-    return from->is_folder ? SFT_OK : take_config(plan, moves, blame, err);
+    if (from->is_folder) return SFT_OK;
+    *blame = from->path;
+    sft_code code = cli_check_moved_quantiser(plan->c, from->path, moves->items[0].to, err);
+    return code ? code : take_config(plan, moves, blame, err);
 }
 
 /* ── Folders ── */

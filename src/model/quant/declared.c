@@ -280,12 +280,15 @@ static bool declared_value(const sft_set *set, size_t shard, sft_span *value) {
                                  value);
 }
 
+bool sfti_may_hold_codes(sft_dtype dtype) {
+    const sft_dtype_info *info = sft_dtype_describe(dtype);
+    bool whole = info->kind == SFT_KIND_INT || info->kind == SFT_KIND_UINT;
+    return whole ? info->bits <= 32 : info->kind == SFT_KIND_FLOAT && info->bits <= 8;
+}
+
 bool sfti_declared_may(const sft_set *set) {
-    for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
-        const sft_dtype_info *info = sft_dtype_describe(sft_set_tensor_at(set, i)->dtype);
-        bool whole = info->kind == SFT_KIND_INT || info->kind == SFT_KIND_UINT;
-        if (whole ? info->bits <= 32 : info->kind == SFT_KIND_FLOAT && info->bits <= 8) return true;
-    }
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++)
+        if (sfti_may_hold_codes(sft_set_tensor_at(set, i)->dtype)) return true;
     return false;
 }
 

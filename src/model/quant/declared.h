@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/names.h"
+#include "quant/beside.h"
 #include "quant/layouts.h"
 #include "safetensors_set.h"
 
@@ -71,6 +72,7 @@ typedef struct sfti_declared {
     bool asymmetric;  /* integers have zero points */
     sft_span *plain;      /* names of modules that it leaves as they were */
     sfti_names plain_names;
+    sft_span told;    /* the objects as they stand, one behind another; empty: there are none */
     sft_span object;  /* of MLX: bits and group_size, also of single layers */
     sft_span stray;   /* a layer that it names and there is not; empty: none */
     sfti_declared_scope *scopes;
@@ -82,8 +84,6 @@ typedef struct sfti_declared {
  * not known, is an error; else only the layers are found. files: as in sft_open_options. */
 sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *files,
                             sfti_arena *arena, sfti_declared *out, sft_error *err);
-/* Whether any tensor's dtype is one that codes are stored in. */
-bool sfti_declared_may(const sft_set *set);
 /* The layer that a tensor of this name is in, or NULL; *leaf (may be NULL): the rest of its
  * name. */
 sfti_declared_layer *sfti_declared_of(const sfti_declared *declared, sft_span tensor,

@@ -372,12 +372,20 @@ static sft_code find_stray(const sft_set *set, sfti_arena *arena, sfti_declared 
     return SFT_OK;
 }
 
+static sft_code take_told(sfti_declared *d, sft_span text, const char *fallback,
+                            const char *where, sfti_arena *arena, sft_error *err) {
+    char *told = sfti_arena_join(arena, d->told, text);
+    if (!told) return sfti_fail_memory(err, text.len);
+    d->told = (sft_span){ told, d->told.len + text.len };
+    return take_method(d, text, fallback, where, arena, err);
+}
+
 /* A text whose member of that name (NULL: all of it) is the object. */
 static sft_code take_text(sfti_declared *d, sft_span text, const char *member,
                           const char *fallback, const char *where, sfti_arena *arena,
                           sft_error *err) {
     sfti_json json;
-    if (!member) return take_method(d, text, fallback, where, arena, err);
+    if (!member) return take_told(d, text, fallback, where, arena, err);
     sfti_json_begin(&json, text.data, text.len);
     if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return fail_json(where, err);
     while (sfti_json_next(&json) == SFTI_JSON_KEY) {
@@ -389,7 +397,7 @@ static sft_code take_text(sfti_declared *d, sft_span text, const char *member,
         if (sfti_json_skip(&json) == SFTI_JSON_ERROR) return fail_json(where, err);
         if (!ours || type == SFTI_JSON_NULL) continue;
         sft_span object = { json.begin + start, (size_t)(json.at - json.begin) - start };
-        sft_code code = take_method(d, object, fallback, where, arena, err);
+        sft_code code = take_told(d, object, fallback, where, arena, err);
         if (code) return code;
     }
     return json.type == SFTI_JSON_OBJECT_END ? SFT_OK : fail_json(where, err);
@@ -427,29 +435,45 @@ static sft_code read_beside(const char *folder, const char *name, const sft_file
     return SFT_OK;
 }
 
-sft_code sfti_declared_config(const sft_set *set, const sft_files *files, sfti_arena *arena,
-                              sfti_declared *out, sft_error *err) {
+static sft_code take_beside(const char *path, const sft_files *files, sfti_arena *arena,
+                            sfti_declared *out, sft_error *err) {
     static const struct { const char *name, *member, *fallback; } beside[] = {
         { "config.json", SFTI_QUANTISER_KEY, NULL },
         { "config.json", "quantization", "mlx" },
         { "quantize_config.json", NULL, "gptq" },
         { "hf_quant_config.json", "quantization", "modelopt" },
     };
-    const char *path = sft_set_index_path(set) ? sft_set_index_path(set)
-                                               : sft_set_shard_path(set, 0);
-    const char *folder = path ? sfti_arena_copy(arena, path, sfti_folder_len(path)) : NULL;
-    sft_code code = path && !folder ? sfti_fail_memory(err, strlen(path)) : SFT_OK;
+    const char *folder = sfti_arena_copy(arena, path, sfti_folder_len(path));
+    sft_code code = folder ? SFT_OK : sfti_fail_memory(err, strlen(path));
     sft_span text;
-    for (size_t i = 0; folder && !code && i < sizeof beside / sizeof *beside; i++) {
+    for (size_t i = 0; !code && i < sizeof beside / sizeof *beside; i++) {
         code = read_beside(folder, beside[i].name, files, arena, &text, err);
         if (!code && text.data)
             code = take_text(out, text, beside[i].member, beside[i].fallback, beside[i].name,
                              arena, err);
     }
+    return code;
+}
+
+sft_code sfti_declared_config(const sft_set *set, const sft_files *files, sfti_arena *arena,
+                              sfti_declared *out, sft_error *err) {
+    const char *path = sft_set_index_path(set) ? sft_set_index_path(set)
+                                               : sft_set_shard_path(set, 0);
+    sft_code code = path ? take_beside(path, files, arena, out, err) : SFT_OK;
+    sft_span text;
     for (size_t s = 0; !code && s < sft_set_shard_count(set); s++)
         if (sft_file_metadata_get(sft_set_shard_at(set, s), sft_span_cstr(SFTI_QUANTISER_KEY),
                                   &text))
             code = take_text(out, text, NULL, NULL, "the metadata", arena, err);
     if (!code && out->object.data) code = find_stray(set, arena, out, err);
     return code;
+}
+
+sft_code sfti_declared_beside(const char *path, const sft_files *files, sfti_arena *arena,
+                              sft_span *out, sft_error *err) {
+    sfti_declared declared = { .count = 0 };
+    if (!sfti_layouts_read(arena, &declared.layouts)) return sfti_fail_memory(err, 0);
+    sft_code code = take_beside(path, files, arena, &declared, err);
+    *out = declared.told;
+    return code == SFT_CAST_DTYPE ? SFT_OK : code;
 }

@@ -1,0 +1,21 @@
+/* What lies beside a model and says how its tensors are read: PEFT's adapter_config.json, and
+ * config.json and the like, which declare quantised layers. */
+#ifndef CLI_BESIDE_H
+#define CLI_BESIDE_H
+
+#include "safetensors_hash.h"
+#include "support/parts.h"
+
+/* The SHA-256 of all that; empty where there is none. set: NULL where its tensors are not known. */
+sft_code cli_digest_beside(cli *c, const char *model, const sft_set *set,
+                           char hex[SFT_HASH_TEXT_SIZE], sft_error *err);
+/* Before tensors of models go to the file `to`: refuses to put what may be codes of
+ * quantised layers beside a declaration that is not that beside the models. */
+sft_code cli_check_quantiser(cli *c, const cli_parts *parts, const char *to, sft_error *err);
+/* The same for all tensors of a file at that path. */
+sft_code cli_check_file_quantiser(cli *c, const sft_file *file, const char *path, const char *to,
+                                  sft_error *err);
+/* The same before the model itself moves, if it can be opened. */
+sft_code cli_check_moved_quantiser(cli *c, const char *path, const char *to, sft_error *err);
+
+#endif

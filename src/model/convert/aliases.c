@@ -2,7 +2,7 @@
  * its scale. Tests: tests/cli/convert/aliases.txt. */
 #include "convert/conversion.h"
 #include "convert/named.h"
-#include "set/image.h"
+#include "set/aliases.h"
 
 /* What rows and names say of each tensor of the model with its aliases as tensors. */
 typedef struct alias_check {

@@ -3,6 +3,7 @@
 #include "commands/commands.h"
 #include "os/os.h"
 #include "safetensors_import.h"
+#include "set/aliases.h"
 #include "support/fresh.h"
 #include "support/hints.h"
 #include "support/output.h"
@@ -62,7 +63,7 @@ static sft_code add_part(add_run *a, sft_span name, const cli_npy *npy, sft_erro
         cli_hint(err, CLI_HINT_REPLACE_TENSOR);
         return SFT_EXISTS;
     }
-    sft_span of = cli_named_by(a->parts.sets[0], name);
+    sft_span of = sfti_set_alias_of(a->parts.sets[0], name);
     if (of.data) {
         a->path = a->parts.path;
         return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,

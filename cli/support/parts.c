@@ -3,9 +3,10 @@
 
 #include "keys/digest_keys.h"
 #include "keys/listed.h"
-#include "base/names.h"
 #include "base/order.h"
 #include "convert/named.h"
+#include "quant/beside.h"
+#include "set/aliases.h"
 #include "support/edit.h"
 #include "support/hints.h"
 #include "support/models.h"
@@ -190,16 +191,6 @@ static sft_code settle_picks(cli_parts *p, sft_error *err) {
     return fine ? SFT_OK : sfti_fail_memory(err, count * sizeof *order);
 }
 
-/* Floats of at least 16 bits, and what counts or masks: nothing that may be codes. */
-static bool is_plain(const sft_set *set) {
-    for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
-        const sft_dtype_info *dtype = sft_dtype_describe(sft_set_tensor_at(set, i)->dtype);
-        bool counts = dtype->bits == 64 || dtype->kind == SFT_KIND_BOOL;
-        if (!counts && (dtype->kind != SFT_KIND_FLOAT || dtype->bits < 16)) return false;
-    }
-    return true;
-}
-
 /* A model without the key would be read as another's says. A declaration of layers names them. */
 static void find_untold(cli_parts *p) {
     const char *reads;
@@ -213,20 +204,10 @@ static void find_untold(cli_parts *p) {
             for (size_t s = 0; s < sft_set_shard_count(p->sets[i]); s++)
                 tells |= sft_file_metadata_get(sft_set_shard_at(p->sets[i], s), key, &value);
             told += tells;
-            untold += !tells && (adapter || !is_plain(p->sets[i]));
+            untold += !tells && (adapter || sfti_declared_may(p->sets[i]));
         }
         if (told > 0 && untold > 0) p->two = key;
     }
-}
-
-sft_span cli_named_by(const sft_set *set, sft_span name) {
-    static const sft_span none = { NULL, 0 };
-    sft_pair pair = { name, none };
-    for (size_t s = 0; s < sft_set_shard_count(set) && !sft_set_find(set, name, NULL); s++)
-        if (sft_file_metadata_get(sft_set_shard_at(set, s), name, &pair.value)
-            && sfti_may_be_alias(pair) && sft_set_find(set, pair.value, NULL))
-            return pair.value;
-    return none;
 }
 
 /* Another name of a tensor is no name in another model. */
@@ -235,14 +216,15 @@ static sft_code check_names(const cli_parts *p, size_t i, size_t k, sft_error *e
     for (size_t s = 0; s < sft_set_shard_count(set); s++) {
         const sft_file *file = sft_set_shard_at(set, s);
         for (size_t m = 0; m < sft_file_metadata_count(file); m++) {
-            sft_span name = sft_file_metadata_at(file, m).key;
-            if (!cli_named_by(set, name).data) continue;
-            if (!sft_set_find(other, name, NULL) && !cli_named_by(other, name).data) continue;
-            return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
+            sft_pair pair = sft_file_metadata_at(file, m);
+            if (!sfti_set_is_alias(set, pair)
+                || (!sft_set_find(other, pair.key, NULL)
+                    && !sfti_set_alias_of(other, pair.key).data))
+                continue;
+            return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, pair.key,
                                     "expected each name in one model, found that it is another "
                                     "name of \"%.*s\" in %s and in use in %s",
-                                    SFTI_CLIP(cli_named_by(set, name), 100), p->opened[i],
-                                    p->opened[k]);
+                                    SFTI_CLIP(pair.value, 100), p->opened[i], p->opened[k]);
         }
     }
     return SFT_OK;

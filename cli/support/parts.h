@@ -53,9 +53,6 @@ typedef struct cli_parts {
     _Atomic(const char *) unread;
 } cli_parts;
 
-/* The tensor that a name is another name of by the metadata (keys/renamed.h); data NULL: it
- * is none. */
-sft_span cli_named_by(const sft_set *set, sft_span name);
 /* Open all models the operands name and list their tensors. NULL-safe to free afterwards
  * with cli_parts_free, also after a failure. */
 sft_code cli_parts_open(cli *c, const char *const *operands, size_t count, cli_parts *out,

@@ -5,6 +5,7 @@
 #include "base/order.h"
 #include "keys/digest_keys.h"
 #include "keys/renamed.h"
+#include "set/aliases.h"
 
 #include <string.h>
 
@@ -14,12 +15,10 @@ static void take_aliases(const sft_file *file, const sft_set *set, uint32_t shar
                          cli_aliases *out) {
     for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
         sft_pair pair = sft_file_metadata_at(file, i);
-        if (!sfti_may_be_alias(pair)) continue;
-        const sft_tensor *key = set ? sft_set_find(set, pair.key, NULL)
-                                    : sft_file_find(file, pair.key);
-        const sft_tensor *value = set ? sft_set_find(set, pair.value, NULL)
-                                      : sft_file_find(file, pair.value);
-        if (key || !value) continue;
+        bool is = set ? sfti_set_is_alias(set, pair)
+                      : sfti_may_be_alias(pair) && !sft_file_find(file, pair.key)
+                        && sft_file_find(file, pair.value);
+        if (!is) continue;
         out->shard[out->count] = shard;
         out->pairs[out->count++] = pair;
     }

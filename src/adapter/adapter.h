@@ -111,9 +111,6 @@ bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, dou
  * message. */
 sft_code sfti_lora_no_model(const sft_set *adapter, const char *more, sft_error *err);
 
-/* The tensor that metadata record as that of another name, which none has; NULL: none is told. */
-const sft_tensor *sfti_lora_tied(const sft_set *set, sft_span name, size_t *shard);
-
 /* ── Files (open.c) ── */
 
 /* Saves at the level where whatever could be read can be written; the sink is finished or

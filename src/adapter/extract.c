@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/number.h"
-#include "set/image.h"
+#include "set/aliases.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,15 +36,6 @@ static uint32_t number_in_set(const sft_set *set, const sft_tensor *tensor, size
     for (size_t s = 0; s < shard; s++)
         number += sft_file_tensor_count(sft_set_shard_at(set, s));
     return (uint32_t)number;
-}
-
-const sft_tensor *sfti_lora_tied(const sft_set *set, sft_span name, size_t *shard) {
-    sft_pair pair = { name, { NULL, 0 } };
-    for (size_t s = 0; s < sft_set_shard_count(set); s++)
-        if (sft_file_metadata_get(sft_set_shard_at(set, s), name, &pair.value)
-            && sfti_set_is_alias(set, pair))
-            return sft_set_find(set, pair.value, shard);
-    return NULL;
 }
 
 static sft_tensor tensor_as(const extract *x, const extract_item *item) {
@@ -439,9 +430,9 @@ static sft_code consider_tied(extract *x, sft_error *err) {
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < sft_set_tensor_count(x->base); i++) {
         sft_span name = sft_set_tensor_at(x->base, i)->name;
+        sft_span of = sfti_set_alias_of(x->tuned, name);
         size_t shard;
-        const sft_tensor *tied = sft_set_find(x->tuned, name, NULL)
-                               ? NULL : sfti_lora_tied(x->tuned, name, &shard);
+        const sft_tensor *tied = of.data ? sft_set_find(x->tuned, of, &shard) : NULL;
         if (tied) code = consider(x, number_in_set(x->tuned, tied, shard), name, err);
     }
     return code;

@@ -7,7 +7,7 @@
 #include "keys/digest_keys.h"
 #include "keys/listed.h"
 #include "os/io.h"
-#include "set/image.h"
+#include "set/aliases.h"
 #include "text/text.h"
 
 #include <string.h>

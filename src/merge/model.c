@@ -6,6 +6,7 @@
 #include "layout/layout.h"
 #include "safetensors_hash.h"
 #include "safetensors_report.h"
+#include "set/aliases.h"
 #include "set/image.h"
 
 #include <string.h>

@@ -7,6 +7,7 @@
 #include "keys/digest_keys.h"
 #include "os/os.h"
 #include "safetensors_adapter.h"
+#include "set/aliases.h"
 #include "support/adapters.h"
 #include "support/files.h"
 #include "support/hash.h"
@@ -215,11 +216,11 @@ static sft_code check_unmatched(factors_run *run, sft_error *err) {
 static void say_lacking(const factors_run *run) {
     cli *c = run->c;
     const sft_set *tuned = run->parts.sets[0], *base = run->parts.sets[1];
-    size_t count = 0, shard;
+    size_t count = 0;
     sft_span first = { "", 0 };
     for (size_t i = 0; i < sft_set_tensor_count(base); i++) {
         sft_span name = sft_set_tensor_at(base, i)->name;
-        if (sft_set_find(tuned, name, NULL) || sfti_lora_tied(tuned, name, &shard)) continue;
+        if (sft_set_find(tuned, name, NULL) || sfti_set_alias_of(tuned, name).data) continue;
         if (count++ == 0) first = name;
     }
     if (count == 0) return;

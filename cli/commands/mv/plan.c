@@ -242,7 +242,7 @@ static sft_code take_config(mv_plan *plan, cli_moves *moves, const char **blame,
     bool one_folder = sft_span_equal(cli_folder_of(from), cli_folder_of(to));
     os_info old = { .kind = OS_OTHER }, new;
     sft_code code = SFT_OK;
-    if ((!was && !is) || (is && one_folder)) return SFT_OK;
+    if ((!was && !is) || (was && is && one_folder)) return SFT_OK;
     char *config = cli_join_path(&plan->arena, cli_folder_of(from), CLI_ADAPTER_CONFIG);
     char *target = cli_join_path(&plan->arena, cli_folder_of(to), CLI_ADAPTER_CONFIG);
     if (!config || !target) return sfti_fail_memory(err, strlen(to));

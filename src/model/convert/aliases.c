@@ -2,7 +2,7 @@
  * its scale. Tests: tests/cli/convert/aliases.txt. */
 #include "convert/conversion.h"
 #include "convert/named.h"
-#include "set/image.h"
+#include "set/aliases.h"
 
 /* What rows and names say of each tensor of the model with its aliases as tensors. */
 typedef struct alias_check {
@@ -61,10 +61,12 @@ static sft_code check_image(const sft_set *set, const sft_set *image, sfti_arena
     }
     for (size_t s = 0; s < sft_set_shard_count(set); s++) {
         const sft_file *file = sft_set_shard_at(set, s);
-        for (size_t i = sft_file_metadata_count(file); i-- > 0;) {
+        for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
             sft_pair pair = sft_file_metadata_at(file, i);
             if (!sfti_set_is_alias(set, pair)) continue;
+            /* The first of a key counts; without a tensor it is a digest, or no alias. */
             uint32_t at = sfti_names_find(&check.search.names, pair.key);
+            if (at == SFTI_NO_NAME || check.of[at] != at) continue;
             check.of[at] = sfti_names_find(&check.search.names, pair.value);
         }
     }

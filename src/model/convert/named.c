@@ -7,6 +7,7 @@
 #include "keys/digest_keys.h"
 #include "os/io.h"
 #include "safetensors_report.h"
+#include "set/aliases.h"
 #include "set/image.h"
 
 #include <string.h>

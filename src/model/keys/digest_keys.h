@@ -17,9 +17,6 @@ typedef enum sfti_digest_key {
 /* What may stand before the names of its layers; the first is empty. NULL past the last. */
 const char *sfti_declared_prefix(size_t i);
 
-/* What transformers keeps in config.json: how layers are quantised. */
-#define SFTI_QUANT_CONFIG_KEY "quantization_config"
-
 /* diffusers' place for PEFT's configuration: a module that it lacks has another alpha. */
 #define SFTI_LORA_CONFIG_KEY "lora_adapter_metadata"
 /* transformers' declaration of quantised layers, which names their method and its parameters. */

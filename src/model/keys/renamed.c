@@ -333,7 +333,7 @@ static sft_code follow_config_name(const sfti_renamed *r, const sfti_json *json,
     sft_pair torn = *first;
     if (!name.data) return sfti_fail_memory(err, end - begin);
     if (is_pattern(name))
-        return fail_names(torn, SFTI_QUANT_CONFIG_KEY, name, SFT_HINT_DECLARED_NAMES, err);
+        return fail_names(torn, SFTI_QUANTISER_KEY, name, SFT_HINT_DECLARED_NAMES, err);
     const sft_pair *whole = find_old(r, name);
     sft_span unit = joined_texts(r->arena, name, ".", (sft_span){ "", 0 });
     if (!unit.data) return sfti_fail_memory(err, name.len);
@@ -341,7 +341,7 @@ static sft_code follow_config_name(const sfti_renamed *r, const sfti_json *json,
     if (!whole && !layer) return SFT_OK;
     if (layer && (!unit_moves(r, unit, name.len, &to, &torn) || to.len == 0
                   || (whole && !sft_span_equal(to, whole->value))))
-        return fail_names(torn, SFTI_QUANT_CONFIG_KEY, name, SFT_HINT_DECLARED_NAMES, err);
+        return fail_names(torn, SFTI_QUANTISER_KEY, name, SFT_HINT_DECLARED_NAMES, err);
     if (!layer) to = whole->value;
     if (sft_span_equal(to, name)) return SFT_OK;
     return cut_string(cuts, begin, end, to) ? SFT_OK : sfti_fail_memory(err, to.len);
@@ -390,7 +390,7 @@ sft_code sfti_renamed_pair(const sfti_renamed *r, sft_pair pair, sft_pair *out, 
         return follow_layers(r, pair.value, &out->value, err);
     if (sft_span_equal(pair.key, sft_span_cstr(SFTI_LISTED_KEY)))
         return follow_list(r, pair.value, &out->value, err);
-    if (sft_span_equal(pair.key, sft_span_cstr(SFTI_QUANT_CONFIG_KEY)))
+    if (sft_span_equal(pair.key, sft_span_cstr(SFTI_QUANTISER_KEY)))
         return follow_config_names(r, pair.value, &out->value, err);
     if (has_begin(pair.value, sft_span_cstr(class_begin)))
         return follow_class(r, pair.key, &out->key, err);

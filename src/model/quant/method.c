@@ -335,10 +335,11 @@ const char *sfti_declared_mlx(const sfti_declared *declared, sft_span layer, sft
     sfti_json_begin(&json, declared->object.data, declared->object.len);
     (void)sfti_json_next(&json);
     const char *why = read_mlx(&json, &layer, arena, sizes);
-    char *stray = !why && declared->stray.len > 0
-                ? sfti_arena_join(arena, sft_span_cstr("sizes of a layer that there is not: "),
-                                  declared->stray) : NULL;
-    if (stray) why = stray;
+    if (!why && declared->stray.len > 0) {
+        why = sfti_arena_join(arena, sft_span_cstr("sizes of a layer that there is not: "),
+                              declared->stray);
+        if (!why) why = "sizes of a layer that there is not";
+    }
     *bits = sizes[2] ? sizes[2] : sizes[0];
     *group = sizes[3] ? sizes[3] : sizes[1];
     return why ? why : *bits < 1 || *bits > 8 ? "another number" : NULL;
@@ -466,6 +467,7 @@ sft_code sfti_declared_config(const sft_set *set, const sft_files *files, sfti_a
                                   &text))
             code = take_text(out, text, NULL, NULL, "the metadata", arena, err);
     if (!code && out->object.data) code = find_stray(set, arena, out, err);
+    if (!code) code = sfti_scopes_bound(out, sft_set_tensor_count(set), err);
     return code;
 }
 

@@ -2,6 +2,7 @@
  * has several, and "dynamic" of GPTQModel. Tests: test_quant_declared.c. */
 #include "quant/declared.h"
 
+#include "base/error.h"
 #include "base/json.h"
 #include "base/regex.h"
 
@@ -118,6 +119,14 @@ static target_match match_scope(const sfti_declared_scope *scope, uint8_t kind, 
 
 /* ── Reading ── */
 
+/* The reader is inside of an array: to its end. */
+static void end_array(sfti_json *json) {
+    while (json->type != SFTI_JSON_ARRAY_END && json->type != SFTI_JSON_ERROR) {
+        (void)sfti_json_skip(json);
+        (void)sfti_json_next(json);
+    }
+}
+
 /* The reader is at a list of targets, or at another value. */
 static bool read_targets(sfti_json *json, sfti_arena *arena, sfti_declared_scope *out) {
     size_t cap = 0;
@@ -130,10 +139,7 @@ static bool read_targets(sfti_json *json, sfti_arena *arena, sfti_declared_scope
         out->targets = more;
         if (!read_target(text, arena, &more[out->count++])) return false;
     }
-    while (json->type != SFTI_JSON_ARRAY_END && json->type != SFTI_JSON_ERROR) {
-        (void)sfti_json_skip(json);
-        (void)sfti_json_next(json);
-    }
+    end_array(json);
     return true;
 }
 
@@ -168,8 +174,7 @@ static void read_scope_member(sfti_json *json, sft_span key, sfti_declared_scope
                && json->type == SFTI_JSON_ARRAY) {
         for (size_t i = 0; i < 2 && sfti_json_next(json) == SFTI_JSON_UINT; i++)
             out->blocks[i] = json->value;
-        while (json->type != SFTI_JSON_ARRAY_END && json->type != SFTI_JSON_ERROR)
-            (void)sfti_json_next(json);
+        end_array(json);
     }
 }
 
@@ -200,7 +205,7 @@ static bool read_group(sfti_json *json, sfti_arena *arena, sfti_declared_scope *
             out->excludes = false;
             if (!read_members(json, arena, out)) return false;
         }
-        if (!targets && !weights) (void)sfti_json_skip(json);
+        (void)sfti_json_skip(json);
     }
     return true;
 }
@@ -251,6 +256,7 @@ bool sfti_scopes_dynamic(sfti_declared *d, sft_span dynamic, const sfti_declared
         if (sfti_json_next(&json) == SFTI_JSON_OBJECT && !read_members(&json, arena, one))
             return false;
         if (json.type == SFTI_JSON_FALSE) one->excludes = true;
+        (void)sfti_json_skip(&json);
     }
     sfti_declared_scope *rest = d->scope_count > 0 ? next_scope(d, arena, &cap) : NULL;
     if (rest) *rest = *all;
@@ -259,6 +265,16 @@ bool sfti_scopes_dynamic(sfti_declared *d, sft_span dynamic, const sfti_declared
 }
 
 /* ── Those that may be meant ── */
+
+#define SCOPE_TARGETS (1u << 26) /* that are compared with names of tensors */
+
+sft_code sfti_scopes_bound(const sfti_declared *d, size_t tensors, sft_error *err) {
+    size_t targets = 0;
+    for (size_t i = 0; i < d->scope_count; i++) targets += d->scopes[i].count;
+    if (targets == 0 || tensors <= SCOPE_TARGETS / targets) return SFT_OK;
+    return sfti_fail(err, SFT_CAST_DTYPE, "expected at most %u targets in the quantization_config "
+                     "times tensors, found %zu times %zu", SCOPE_TARGETS, targets, tensors);
+}
 
 static sft_span scope_module(sft_span tensor) {
     while (tensor.len > 0 && tensor.data[tensor.len - 1] != '.') tensor.len--;

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/order.h"
-#include "set/image.h"
+#include "set/aliases.h"
 #include "set/set.h"
 
 #include <string.h>

@@ -3,7 +3,6 @@
 
 #include "base/announce.h"
 #include "base/error.h"
-#include "base/names.h"
 #include "bytes/source.h"
 #include "os/os.h"
 #include "set/set.h"
@@ -150,9 +149,4 @@ const sft_source *sfti_image_values(const sft_set *set, const sft_tensor *tensor
     const image *m = set->image;
     if (!m || !m->of.values) return NULL;
     return m->of.values[m->part_at[sft_file_tensor_index(set->files[0], tensor)]];
-}
-
-bool sfti_set_is_alias(const sft_set *set, sft_pair pair) {
-    return sfti_may_be_alias(pair) && !sft_set_find(set, pair.key, NULL)
-        && sft_set_find(set, pair.value, NULL);
 }

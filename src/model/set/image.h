@@ -27,7 +27,4 @@ sft_code sfti_image_set(const sfti_image_of *of, const char *path, sft_set **out
 /* The F32 values that a tensor's bytes are rounded from; NULL: these are all that there is. */
 const sft_source *sfti_image_values(const sft_set *set, const sft_tensor *tensor);
 
-/* Whether a pair of a model's metadata records another name of one of its tensors (an alias). */
-bool sfti_set_is_alias(const sft_set *set, sft_pair pair);
-
 #endif

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "keys/digest_keys.h"
+#include "keys/listed.h"
 #include "os/io.h"
 #include "safetensors_report.h"
 #include "set/aliases.h"
@@ -38,21 +39,43 @@ static sft_span key_of_seen(const void *pairs, uint32_t i) {
     return ((const sft_pair *)pairs)[i].key;
 }
 
-/* The first of pairs with one key counts, as everywhere. */
-static bool list_named_pairs(named_set *a, uint64_t most) {
+bool sfti_set_listed(const sft_set *set, sfti_arena *arena, sft_span *out) {
+    size_t shards = sft_set_shard_count(set), count = 0;
+    sft_span *lists = sfti_arena_array(arena, shards, sizeof *lists);
+    *out = (sft_span){ NULL, 0 };
+    if (!lists) return false;
+    for (size_t s = 0; s < shards; s++)
+        count += sft_file_metadata_get(sft_set_shard_at(set, s), sft_span_cstr(SFTI_LISTED_KEY),
+                                       &lists[count]);
+    return count < 2 || sfti_lists_joined(lists, count, arena, out);
+}
+
+/* The first of pairs with one key counts, as everywhere; but of what says how tensors are read,
+ * none is left out of a model that comes in the place of another. */
+static sft_code list_named_pairs(named_set *a, uint64_t most, bool replaces, sft_error *err) {
     sfti_names keys;
+    sft_span listed;
     size_t seen = 0;
     sft_pair *all = sfti_arena_array(&a->arena, most, sizeof *all);
     a->pairs = sfti_arena_array(&a->arena, most, sizeof *a->pairs);
-    if (!all || !a->pairs || !sfti_names_draw(&keys, most, key_of_seen, all, &a->arena))
-        return false;
+    if (!all || !a->pairs || !sfti_set_listed(a->set, &a->arena, &listed)
+        || !sfti_names_draw(&keys, most, key_of_seen, all, &a->arena))
+        return sfti_fail_memory(err, most * sizeof *all);
     for (size_t s = 0; s < sft_set_shard_count(a->set); s++) {
         const sft_file *file = sft_set_shard_at(a->set, s);
         for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
             sft_pair pair = all[seen] = sft_file_metadata_at(file, i);
             size_t shard;
-            if (sfti_names_add(&keys, pair.key, (uint32_t)seen) != seen) continue;
+            uint32_t first = sfti_names_add(&keys, pair.key, (uint32_t)seen);
+            if (replaces && sfti_is_reading_key(pair.key)
+                && !sft_span_equal(all[first].value, pair.value))
+                return sfti_fail(err, SFT_CAST_DTYPE, "expected one %.*s, which says how tensors "
+                                 "are read, in all shards, found different ones",
+                                 SFTI_CLIP(pair.key, 40));
+            if (first != seen) continue;
             seen++;
+            if (listed.data && sft_span_equal(pair.key, sft_span_cstr(SFTI_LISTED_KEY)))
+                pair.value = listed;
             if (sfti_digest_key_of(pair.key) & SFTI_DIGESTS_OF_DATA) continue;
             if (!sfti_set_is_alias(a->set, pair)) {
                 a->pairs[a->pair_count++] = pair;
@@ -63,7 +86,7 @@ static bool list_named_pairs(named_set *a, uint64_t most) {
             a->parts[a->count++].spec.name = pair.key;
         }
     }
-    return true;
+    return SFT_OK;
 }
 
 sft_code sfti_set_named(const sft_set *set, sft_set *owned, const sft_allocator *alloc,
@@ -90,9 +113,11 @@ sft_code sfti_set_named(const sft_set *set, sft_set *owned, const sft_allocator 
     for (; room && a->count < tensors; a->count++)
         a->parts[a->count] = sft_part_of(sft_set_tensor_at(set, a->count),
                                          &a->files[sft_set_tensor_shard(set, a->count)]);
-    if (!room || !list_named_pairs(a, pairs)) {
+    sft_code code = room ? list_named_pairs(a, pairs, owned != NULL, err)
+                         : sfti_fail_memory(err, (tensors + aliases) * sizeof *a->parts);
+    if (code) {
         close_named(a);
-        return sfti_fail_memory(err, (tensors + aliases) * sizeof *a->parts);
+        return code;
     }
     a->plan.level = SFT_LEVEL_COMPAT; /* whatever could be read */
     a->plan.alloc = &a->arena.alloc;
@@ -100,7 +125,7 @@ sft_code sfti_set_named(const sft_set *set, sft_set *owned, const sft_allocator 
                          .metadata_count = a->pair_count, .plan = &a->plan, .arena = &a->arena,
                          .owner = a, .close = close_named, .mode = named_mode,
                          .input_bytes = sft_set_file_bytes(set) };
-    sft_code code = sfti_image_set(&of, sft_set_shard_path(set, 0), out, err);
+    code = sfti_image_set(&of, sft_set_shard_path(set, 0), out, err);
     if (!code) a->owned = owned;
     return code;
 }

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "convert/dropped.h"
+#include "convert/named.h"
 #include "keys/listed.h"
 
 #include <string.h>
@@ -110,20 +111,13 @@ sft_span sft_conversion_layout(const sft_conversion *conversion, size_t i) {
 }
 
 sft_code sfti_conversion_join_lists(sft_conversion *c, sft_error *err) {
-    size_t shards = sft_set_shard_count(c->set), count = 0;
-    sft_span *lists = sfti_arena_array(&c->arena, (uint64_t)shards + 1, sizeof *lists);
-    if (!lists) return sfti_fail_memory(err, shards * sizeof *lists);
-    for (size_t s = 0; s < shards; s++)
-        count += sft_file_metadata_get(sft_set_shard_at(c->set, s),
-                                       sft_span_cstr(SFTI_LISTED_KEY), &lists[count]);
-    if (count < 2) return SFT_OK;
-    if (!sfti_lists_joined(lists, count, &c->arena, &lists[shards]))
-        return sfti_fail_memory(err, count * sizeof *lists);
-    for (size_t i = 0; i < c->metadata_count && lists[shards].data; i++) {
+    sft_span *joined = sfti_arena_take(&c->arena, sizeof *joined);
+    if (!joined || !sfti_set_listed(c->set, &c->arena, joined))
+        return sfti_fail_memory(err, sizeof *joined);
+    for (size_t i = 0; i < c->metadata_count && joined->data; i++) {
         const sft_file *file = sft_set_shard_at(c->set, c->picks[i].shard);
         sft_pair pair = sft_file_metadata_at(file, c->picks[i].pair);
-        if (sft_span_equal(pair.key, sft_span_cstr(SFTI_LISTED_KEY)))
-            c->picks[i].value = &lists[shards];
+        if (sft_span_equal(pair.key, sft_span_cstr(SFTI_LISTED_KEY))) c->picks[i].value = joined;
     }
     return SFT_OK;
 }

@@ -3,9 +3,11 @@
 
 #include "keys/digest_keys.h"
 #include "keys/listed.h"
+#include "base/names.h"
 #include "base/order.h"
 #include "convert/named.h"
 #include "quant/beside.h"
+#include "os/io.h"
 #include "set/aliases.h"
 #include "support/edit.h"
 #include "support/hints.h"
@@ -210,23 +212,47 @@ static void find_untold(cli_parts *p) {
     }
 }
 
+typedef struct parts_alias {
+    sft_pair pair;
+    size_t set;
+} parts_alias;
+
+static sft_span name_of_alias(const void *ctx, uint32_t entry) {
+    return ((const parts_alias *)ctx)[entry].pair.key;
+}
+
+static sft_code fail_alias(const cli_parts *p, const parts_alias *alias, size_t other,
+                           sft_error *err) {
+    return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, alias->pair.key,
+                            "expected each name in one model, found that it is another name of "
+                            "\"%.*s\" in %s and in use in %s", SFTI_CLIP(alias->pair.value, 100),
+                            p->opened[alias->set], p->opened[other]);
+}
+
 /* Another name of a tensor is no name in another model. */
-static sft_code check_names(const cli_parts *p, size_t i, size_t k, sft_error *err) {
-    const sft_set *set = p->sets[i], *other = p->sets[k];
-    for (size_t s = 0; s < sft_set_shard_count(set); s++) {
-        const sft_file *file = sft_set_shard_at(set, s);
-        for (size_t m = 0; m < sft_file_metadata_count(file); m++) {
-            sft_pair pair = sft_file_metadata_at(file, m);
-            if (!sfti_set_is_alias(set, pair)
-                || (!sft_set_find(other, pair.key, NULL)
-                    && !sfti_set_alias_of(other, pair.key).data))
-                continue;
-            return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, pair.key,
-                                    "expected each name in one model, found that it is another "
-                                    "name of \"%.*s\" in %s and in use in %s",
-                                    SFTI_CLIP(pair.value, 100), p->opened[i], p->opened[k]);
+static sft_code check_names(const cli_parts *p, sfti_arena *arena, sft_error *err) {
+    sfti_names names;
+    size_t count = 0, most = 0;
+    for (size_t f = 0; f < p->path_count; f++) most += sft_file_metadata_count(p->files[f]);
+    parts_alias *all = sfti_arena_array(arena, (uint64_t)most + 1, sizeof *all);
+    if (!all || !sfti_names_draw(&names, most, name_of_alias, all, arena))
+        return sfti_fail_memory(err, most * sizeof *all);
+    for (size_t i = 0; i < p->set_count; i++)
+        for (size_t s = 0; s < sft_set_shard_count(p->sets[i]); s++) {
+            const sft_file *file = sft_set_shard_at(p->sets[i], s);
+            for (size_t m = 0; m < sft_file_metadata_count(file); m++) {
+                all[count] = (parts_alias){ sft_file_metadata_at(file, m), i };
+                if (!sfti_set_is_alias(p->sets[i], all[count].pair)) continue;
+                uint32_t at = sfti_names_add(&names, all[count].pair.key, (uint32_t)count);
+                if (all[at].set != i) return fail_alias(p, &all[at], i, err);
+                count++;
+            }
         }
-    }
+    for (size_t i = 0; count > 0 && i < p->set_count; i++)
+        for (size_t t = 0; t < sft_set_tensor_count(p->sets[i]); t++) {
+            uint32_t at = sfti_names_find(&names, sft_set_tensor_at(p->sets[i], t)->name);
+            if (at != SFTI_NO_NAME && all[at].set != i) return fail_alias(p, &all[at], i, err);
+        }
     return SFT_OK;
 }
 
@@ -407,13 +433,11 @@ sft_code cli_parts_tell(cli *c, const cli_parts *parts, sft_error *err) {
                          "expected one declaration of quantised layers (%.*s), found different "
                          "ones in the files: without its own, a layer would be read wrong; "
                          "convert --dequantize the files first", SFTI_CLIP(parts->two, 40));
-    for (size_t i = 0; i < parts->set_count; i++)
-        for (size_t k = 0; k < parts->set_count; k++) {
-            sft_code code = i == k ? SFT_OK : check_names(parts, i, k, err);
-            if (code) return code;
-        }
-    cli_parts_note(c, parts);
-    return SFT_OK;
+    sfti_arena arena = { .alloc = c->alloc };
+    sft_code code = parts->set_count > 1 ? check_names(parts, &arena, err) : SFT_OK;
+    sfti_arena_free(&arena);
+    if (!code) cli_parts_note(c, parts);
+    return code;
 }
 
 void cli_parts_note(cli *c, const cli_parts *parts) {

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#define MOST_STEPS (1u << 26)
+
 /* ── Texts ── */
 
 static bool has_begin(sft_span text, sft_span begin) {
@@ -71,7 +73,9 @@ bool sfti_renamed_begin(sfti_renamed *out, const sft_pair *names, size_t count,
     out->old = sfti_arena_sorted(arena, count, compare_old_names, names);
     out->now = sfti_arena_sorted(arena, count, compare_new_names, names);
     out->old_aliases = sfti_arena_sorted(arena, alias_count, compare_old_names, aliases);
-    return out->old && out->now && out->old_aliases;
+    out->steps = sfti_arena_take(arena, sizeof *out->steps);
+    if (out->steps) *out->steps = 0;
+    return out->old && out->now && out->old_aliases && out->steps;
 }
 
 /* The first of pairs, in the order of old (or new) names, that is not before this text. */
@@ -127,15 +131,19 @@ static bool unit_moves(const sfti_renamed *r, sft_span begin, size_t len, sft_sp
         else if ((same = head.len > tail.len && has_end(head, tail))) head.len -= tail.len;
         same = same && (!any || sft_span_equal(head, *to));
         *torn = *pair;
-        if (!same) return false;
+        if (!same || ++*r->steps > MOST_STEPS) return false;
         any = true;
         *to = head;
     }
     return true;
 }
 
-static sft_code fail_names(sft_pair torn, const char *key, sft_span what, sft_hint hint,
-                           sft_error *err) {
+static sft_code fail_names(const sfti_renamed *r, sft_pair torn, const char *key, sft_span what,
+                           sft_hint hint, sft_error *err) {
+    if (*r->steps > MOST_STEPS)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected names in the metadata's %s that have at "
+                         "most %u tensors, each as often as it stands there, found more", key,
+                         MOST_STEPS);
     sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, torn.key,
                      "expected a new name that \"%.*s\" in the metadata's %s can follow: another "
                      "beginning in its place, the same for all of its tensors; found \"%.*s\"",
@@ -176,7 +184,7 @@ static sft_code check_components(const sfti_renamed *r, const lora_component *al
         size_t now = config_component(all, count, pair.value, true);
         if (now == old && (same || !bound)) continue;
         sft_span what = now < count ? all[now].now : all[old].old;
-        return fail_names(pair, SFTI_LORA_CONFIG_KEY, what, SFT_HINT_LORA_NAMES, err);
+        return fail_names(r, pair, SFTI_LORA_CONFIG_KEY, what, SFT_HINT_LORA_NAMES, err);
     }
     return SFT_OK;
 }
@@ -214,7 +222,7 @@ static sft_code follow_config(const sfti_renamed *r, sft_span text, sft_span *ou
             sft_span names = joined_texts(r->arena, prefix, ".", (sft_span){ "", 0 });
             if (!names.data) return sfti_fail_memory(err, prefix.len);
             if (prefix.len > 0 && !unit_moves(r, names, prefix.len, &one->now, &torn))
-                return fail_names(torn, SFTI_LORA_CONFIG_KEY, prefix, SFT_HINT_LORA_NAMES, err);
+                return fail_names(r, torn, SFTI_LORA_CONFIG_KEY, prefix, SFT_HINT_LORA_NAMES, err);
         }
         bool named = sft_span_equal(member, sft_span_cstr("alpha_pattern"))
                   || sft_span_equal(member, sft_span_cstr("rank_pattern"));
@@ -250,7 +258,7 @@ static sft_code follow_layer(const sfti_renamed *r, sfti_json *json, sfti_cuts *
     if (!unit.data) return sfti_fail_memory(err, layer.len);
     bool moves = unit_moves(r, unit, unit.len - 1, &to, &torn);
     if (!moves || to.len == 0)
-        return fail_names(torn, SFTI_DECLARED_KEY, layer, SFT_HINT_DECLARED_NAMES, err);
+        return fail_names(r, torn, SFTI_DECLARED_KEY, layer, SFT_HINT_DECLARED_NAMES, err);
     now = (sft_span){ unit.data, unit.len - 1 };
     if (sft_span_equal(to, now) || sft_span_equal(to, layer)) return SFT_OK;
     return cut_string(cuts, begin, end, to) ? SFT_OK : sfti_fail_memory(err, to.len);
@@ -295,7 +303,7 @@ static sft_code follow_class(const sfti_renamed *r, sft_span name, sft_span *out
     if (!begin.data) return sfti_fail_memory(err, name.len);
     if (!has_names(r, begin)) return SFT_OK;
     if (!unit_moves(r, begin, cut - 1, &to, &torn))
-        return fail_names(torn, "torchao classes", name, SFT_HINT_DECLARED_NAMES, err);
+        return fail_names(r, torn, "torchao classes", name, SFT_HINT_DECLARED_NAMES, err);
     *out = joined_texts(r->arena, to, to.len > 0 ? "." : "", leaf);
     return out->data ? SFT_OK : sfti_fail_memory(err, name.len);
 }
@@ -325,15 +333,27 @@ static bool is_pattern(sft_span text) {
     return has_begin(text, sft_span_cstr("re:")) || has_begin(text, sft_span_cstr("-:"));
 }
 
+/* Members that say who quantised, or how, and name no layers. */
+static bool is_told_of_others(sft_span key) {
+    static const char *const members[] = { "meta", "quantizer", "producer", "version" };
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (sft_span_equal(key, sft_span_cstr(members[i]))) return true;
+    return false;
+}
+
 /* A key or a text is the last event; first: a tensor that gets another name. */
-static sft_code follow_config_name(const sfti_renamed *r, const sfti_json *json,
+static sft_code follow_config_name(const sfti_renamed *r, sfti_json *json,
                                    const sft_pair *first, sfti_cuts *cuts, sft_error *err) {
     size_t begin = json->start, end = (size_t)(json->at - json->begin);
     sft_span name = sfti_json_string(json, r->arena), to;
     sft_pair torn = *first;
     if (!name.data) return sfti_fail_memory(err, end - begin);
+    if (json->type == SFTI_JSON_KEY && is_told_of_others(name)) {
+        (void)sfti_json_skip(json);
+        return SFT_OK;
+    }
     if (is_pattern(name))
-        return fail_names(torn, SFTI_QUANTISER_KEY, name, SFT_HINT_DECLARED_NAMES, err);
+        return fail_names(r, torn, SFTI_QUANTISER_KEY, name, SFT_HINT_DECLARED_NAMES, err);
     const sft_pair *whole = find_old(r, name);
     sft_span unit = joined_texts(r->arena, name, ".", (sft_span){ "", 0 });
     if (!unit.data) return sfti_fail_memory(err, name.len);
@@ -341,7 +361,7 @@ static sft_code follow_config_name(const sfti_renamed *r, const sfti_json *json,
     if (!whole && !layer) return SFT_OK;
     if (layer && (!unit_moves(r, unit, name.len, &to, &torn) || to.len == 0
                   || (whole && !sft_span_equal(to, whole->value))))
-        return fail_names(torn, SFTI_QUANTISER_KEY, name, SFT_HINT_DECLARED_NAMES, err);
+        return fail_names(r, torn, SFTI_QUANTISER_KEY, name, SFT_HINT_DECLARED_NAMES, err);
     if (!layer) to = whole->value;
     if (sft_span_equal(to, name)) return SFT_OK;
     return cut_string(cuts, begin, end, to) ? SFT_OK : sfti_fail_memory(err, to.len);

@@ -17,6 +17,7 @@ typedef struct sfti_renamed {
     const sft_pair *aliases; /* that get other names: old and new */
     const uint32_t *old_aliases;
     size_t alias_count;
+    uint64_t *steps; /* tensors looked at for names that metadata tell */
 } sfti_renamed;
 
 /* All is used as long as *out. False when out of memory. */

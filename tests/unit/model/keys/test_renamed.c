@@ -102,6 +102,10 @@ static const row rows[] = {
     { "m.a.weight=m.a.weight", CONFIG, "{\"ignore\":[\"re:.*\",\"m.a\"]}", CONFIG,
       "{\"ignore\":[\"re:.*\",\"m.a\"]}", SFT_OK, SFT_HINT_NONE },
     { "m.a.weight=b.weight", CONFIG, "{\"m.a\":", CONFIG, "{\"m.a\":", SFT_OK, SFT_HINT_NONE },
+    { "m.a.weight=b.weight", CONFIG,
+      "{\"meta\":{\"quantizer\":[\"a:2.0+cu124\"]},\"version\":\"1+\",\"skip\":[\"m.a\"]}", CONFIG,
+      "{\"meta\":{\"quantizer\":[\"a:2.0+cu124\"]},\"version\":\"1+\",\"skip\":[\"b\"]}", SFT_OK,
+      SFT_HINT_NONE },
 };
 
 static size_t read_names(const char *text, bool aliases, sft_pair *out) {
@@ -157,7 +161,26 @@ static void test_rows(void **state) {
     }
 }
 
+/* Names that metadata tell again and again are looked for in bounded time. */
+static void test_steps(void **state) {
+    sfti_arena arena = { .alloc = { NULL, NULL } };
+    sft_error err = SFT_ERROR_INIT;
+    sft_pair names[1], now;
+    sfti_renamed renamed;
+    (void)state;
+    read_names("m.a.weight=b.weight", false, names);
+    assert_true(sfti_renamed_begin(&renamed, names, 1, NULL, 0, &arena));
+    *renamed.steps = (1u << 26) - 1;
+    sft_pair once = { sft_span_cstr(CONFIG), sft_span_cstr("[\"m.a\"]") };
+    sft_pair twice = { sft_span_cstr(CONFIG), sft_span_cstr("[\"m.a\",\"m.a\"]") };
+    assert_int_equal(sfti_renamed_pair(&renamed, once, &now, &err), SFT_OK);
+    *renamed.steps = (1u << 26) - 1;
+    assert_int_equal(sfti_renamed_pair(&renamed, twice, &now, &err), SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "at most"));
+    sfti_arena_free(&arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_rows) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_rows), cmocka_unit_test(test_steps) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,7 +163,8 @@ static void test_rows(void **state) {
 
 /* Names that metadata tell again and again are looked for in bounded time. */
 static void test_steps(void **state) {
-    sfti_arena arena = { .alloc = { NULL, NULL } };
+    size_t allocations = 100;
+    sfti_arena arena = { .alloc = { resize, &allocations } };
     sft_error err = SFT_ERROR_INIT;
     sft_pair names[1], now;
     sfti_renamed renamed;

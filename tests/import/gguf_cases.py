@@ -5,6 +5,7 @@ ctx.full. ctx.command: the words of the command; ctx.folder: an empty folder.
 """
 import os
 import re
+import shutil
 import subprocess
 import zlib
 
@@ -163,6 +164,9 @@ def factors(ctx):
     for words in (["ls", path], ["info", path], ["hash", path], ["cat", path,
                                                                  "blk.0.attn_v.weight[0]"]):
         subprocess.run([*ctx.command, *words], stdout=subprocess.DEVNULL, check=True)
+    again = shutil.copy(path, os.path.join(ctx.folder, "again.gguf"))
+    done = subprocess.run([*ctx.command, "dup", path, again], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "") and "the same file" in done.stdout, done
 
 
 # ── Files ──

@@ -381,19 +381,29 @@ static sft_code take_told(sfti_declared *d, sft_span text, const char *fallback,
     return take_method(d, text, fallback, where, arena, err);
 }
 
-/* A text whose member of that name (NULL: all of it) is the object. */
+/* A text whose member of that name (NULL: all of it) is the object, or that of its text_config, where
+ * vLLM looks, too. */
 static sft_code take_text(sfti_declared *d, sft_span text, const char *member,
                           const char *fallback, const char *where, sfti_arena *arena,
                           sft_error *err) {
     sfti_json json;
+    bool inside = false;
     if (!member) return take_told(d, text, fallback, where, arena, err);
     sfti_json_begin(&json, text.data, text.len);
     if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return fail_json(where, err);
-    while (sfti_json_next(&json) == SFTI_JSON_KEY) {
+    while (sfti_json_next(&json) == SFTI_JSON_KEY || (inside && json.type == SFTI_JSON_OBJECT_END)) {
+        if (json.type == SFTI_JSON_OBJECT_END) {
+            inside = false;
+            continue;
+        }
         sft_span key = sfti_json_string(&json, arena);
         if (!key.data) return sfti_fail_memory(err, text.len);
         sfti_json_type type = sfti_json_next(&json);
         size_t start = json.start;
+        if (!inside && type == SFTI_JSON_OBJECT && sft_span_equal(key, sft_span_cstr("text_config"))) {
+            inside = true;
+            continue;
+        }
         bool ours = sft_span_equal(key, sft_span_cstr(member));
         if (sfti_json_skip(&json) == SFTI_JSON_ERROR) return fail_json(where, err);
         if (!ours || type == SFTI_JSON_NULL) continue;
@@ -401,7 +411,8 @@ static sft_code take_text(sfti_declared *d, sft_span text, const char *member,
         sft_code code = take_told(d, object, fallback, where, arena, err);
         if (code) return code;
     }
-    return json.type == SFTI_JSON_OBJECT_END ? SFT_OK : fail_json(where, err);
+    bool whole = json.type == SFTI_JSON_OBJECT_END && sfti_json_next(&json) == SFTI_JSON_END;
+    return whole ? SFT_OK : fail_json(where, err);
 }
 
 /* A file beside the model; *out without data: there is none. */
@@ -417,7 +428,7 @@ static sft_code read_beside(const char *folder, const char *name, const sft_file
     how.files = files;
     how.alloc = &arena->alloc;
     sft_code code = sft_source_path(path, &how, &source, NULL);
-    if (code == SFT_NOT_FOUND || code == SFT_IO_NOT_FILE) return SFT_OK;
+    if (code == SFT_NOT_FOUND) return SFT_OK;
     if (code)
         return sfti_fail(err, code, "expected to read %s beside the model, which may say how it is "
                          "quantised, found a file that cannot be", name);

@@ -29,6 +29,8 @@ typedef struct sfti_lora_config {
     bool cayley;        /* OFT: the exact rotation rather than a series */
     uint64_t terms;     /* of the series */
     double alpha;
+    double named[2];    /* "lora_alpha" and "alpha", of which the method reads one */
+    char told[2];       /* of each: 0, not told; '0', null; '1', a number */
     sfti_lora_pattern *patterns;
     size_t pattern_count, pattern_capacity;
     sft_span *inputs;  /* (IA)³: ends of the names of modules whose factors are of inputs */

@@ -133,37 +133,38 @@ static bool is_unlike(sft_span key, const sfti_json *json, sft_span said) {
     return SFTI_ONE_OF(key, keys, sfti_is) && !is_off(json);
 }
 
-/* The value of a key is the reader's last event. */
+/* The value of a key is the reader's last event; of a repeated one the last counts. */
 static sft_code take_member(sfti_lora *lora, sfti_lora_config *config, sft_span key,
                             sfti_json *json, sft_error *err) {
     sft_code code = SFT_OK;
-    bool alpha = sfti_is(key, "lora_alpha") || (sfti_is(key, "alpha") && !config->has_alpha);
+    bool alpha = sfti_is(key, "alpha"), named = alpha || sfti_is(key, "lora_alpha");
     bool text = json->type == SFTI_JSON_STRING;
-    if (alpha && json->type == SFTI_JSON_NULL) config->no_alpha = true;
+    if (named) config->told[alpha] = json->type == SFTI_JSON_NULL ? '0' : '1';
     sft_span said = sfti_json_string(json, &lora->arena);
     if (!said.data) return sfti_fail_memory(err, json->text.len);
     if (is_unlike(key, json, said)) config->unlike = key;
     if (sfti_is(key, "peft_type") && text) config->type = peft_type_of(said);
     if (sfti_is(key, "r")) config->has_rank = true;
     if (sfti_is(key, "r")) config->rank = json->type == SFTI_JSON_UINT ? json->value : 0;
-    if (alpha && json->type != SFTI_JSON_NULL) {
-        code = config_number(json, key, &config->alpha, err);
-        config->has_alpha = true;
+    if (named && json->type != SFTI_JSON_NULL) {
+        code = config_number(json, key, &config->named[alpha], err);
     } else if (sfti_is(key, "use_rslora")) {
         code = config_bool(json, key, &config->rslora, err);
     } else if (sfti_is(key, "fan_in_fan_out")) {
         code = config_bool(json, key, &config->fan_in_fan_out, err);
     } else if (sfti_is(key, "use_dora")) {
         code = config_bool(json, key, &config->dora, err);
-    } else if (sfti_is(key, "rank_pattern") && json->type == SFTI_JSON_OBJECT) {
-        while (sfti_json_next(json) == SFTI_JSON_KEY) {
+    } else if (sfti_is(key, "rank_pattern")) {
+        bool object = json->type == SFTI_JSON_OBJECT;
+        config->ranks = false;
+        while (object && sfti_json_next(json) == SFTI_JSON_KEY) {
             config->ranks = true;
             if (sfti_json_next(json) == SFTI_JSON_ERROR) break; /* told by who reads on */
             sfti_json_skip(json);
         }
     } else if (sfti_is(key, "use_cayley_neumann")) {
         code = config_bool(json, key, &config->cayley, err);
-        config->cayley = json->type == SFTI_JSON_FALSE;
+        config->cayley = !config->cayley;
     } else if (sfti_is(key, "num_cayley_neumann_terms")) {
         code = expect(json->type == SFTI_JSON_UINT, key, "a whole number", err);
         config->terms = json->value;
@@ -172,13 +173,24 @@ static sft_code take_member(sfti_lora *lora, sfti_lora_config *config, sft_span 
         code = take_inputs(lora, config, json, err);
         if (config->tells_inputs && json->type != SFTI_JSON_ARRAY_END && !code)
             code = expect(json->type == SFTI_JSON_ERROR, key, "a list of names", err);
-    } else if (sfti_is(key, "alpha_pattern") && json->type != SFTI_JSON_NULL) {
-        code = expect(json->type == SFTI_JSON_OBJECT, key, "an object", err);
-        if (!code) code = take_patterns(lora, config, json, err);
+    } else if (sfti_is(key, "alpha_pattern")) {
+        bool none = json->type == SFTI_JSON_NULL;
+        code = expect(none || json->type == SFTI_JSON_OBJECT, key, "an object", err);
+        config->pattern_count = 0;
+        if (!code && !none) code = take_patterns(lora, config, json, err);
     }
     if (!code && (json->type == SFTI_JSON_OBJECT || json->type == SFTI_JSON_ARRAY))
         sfti_json_skip(json);
     return code;
+}
+
+/* LoHa and LoKr have "alpha", LoRA "lora_alpha"; where no method is told, either. */
+static void choose_alpha(sfti_lora_config *config) {
+    bool alpha = config->type == SFTI_TYPE_LOHA || config->type == SFTI_TYPE_LOKR
+              || (config->type != SFTI_TYPE_LORA && config->told[0] != '1');
+    config->no_alpha = config->told[alpha] == '0';
+    config->has_alpha = config->told[alpha] == '1';
+    config->alpha = config->named[alpha];
 }
 
 static size_t last_dot(sft_span key) {
@@ -218,6 +230,7 @@ sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component
     for (size_t i = 0; i < lora->config_count; i++) {
         sfti_lora_config *config = &lora->configs[i];
         if (config->type == SFTI_TYPE_LOKR && !config->has_rank) config->rank = ALPHA;
+        choose_alpha(config);
     }
     if (code || json.type != SFTI_JSON_ERROR) return code;
     return sfti_fail(err, json.code, "expected %s at byte %zu of the adapter's configuration "

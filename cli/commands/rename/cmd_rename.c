@@ -340,6 +340,7 @@ static sft_code rename_file(cli *c, const char *path, rename_run *r, sft_error *
     sft_edit_options options = cli_edit_options(c);
     sft_code code = sft_edit_open(path, &options, &edit, err);
     if (!code) code = new_names(r, NULL, sft_edit_file(edit), err);
+    if (!code) code = cli_rename_beside(c, path, &r->names, err);
     size_t all = r->names.tensors + r->names.aliases;
     for (size_t i = 0; !code && i < all; i++)
         code = sft_edit_rename(edit, r->names.pairs[i].key, r->names.pairs[i].value, err);
@@ -371,6 +372,7 @@ static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error 
     if (!code && c->set.output && (code = cli_check_folder(c, c->set.output, err)) != SFT_OK)
         c->blame = c->set.output;
     if (!code) code = new_names(r, set, NULL, err);
+    if (!code) code = cli_rename_beside(c, path, &r->names, err);
     if (!code) code = cli_rename_set(c, path, set, &r->names, err);
     sft_set_close(set);
     return code;
@@ -386,6 +388,7 @@ static sft_code rename_copy(cli *c, const char *operand, cli_parts *parts, renam
     if (!code) code = rename_begin(r, err);
     if (!code) code = cli_parts_open_one(c, operand, false, parts, err);
     if (!code) code = new_names(r, parts->sets[0], NULL, err);
+    if (!code) code = cli_rename_beside(c, parts->path, &r->names, err);
     if (code) return code;
     for (size_t i = 0; !code && i < parts->count; i++)
         code = new_name(r, parts->parts[i].spec.name, &parts->parts[i].spec.name, err);

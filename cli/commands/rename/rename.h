@@ -15,5 +15,8 @@ typedef struct cli_rename_names {
  * of the model is written to a new folder. */
 sft_code cli_rename_set(cli *c, const char *index, const sft_set *set,
                         const cli_rename_names *names, sft_error *err);
+/* Refuses new names of which what lies beside the model would tell something else, or nothing. */
+sft_code cli_rename_beside(cli *c, const char *path, const cli_rename_names *names,
+                           sft_error *err);
 
 #endif

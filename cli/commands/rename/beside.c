@@ -1,0 +1,47 @@
+/* What adapter_config.json tells of modules by their names, when these change. Tests:
+ * tests/cli/rename/beside.txt. */
+#include "adapter/adapter.h"
+#include "commands/rename/rename.h"
+#include "support/adapters.h"
+
+/* The module that a factor is of; data NULL: the name is of none. */
+static sft_span module_of(sft_span factor) {
+    static const char *const leaves[] = { "lora_", "hada_", "lokr_", "oft_", "ia3_" };
+    for (size_t i = 0; i < factor.len; i++) {
+        if (factor.data[i] != '.') continue;
+        sft_span leaf = { factor.data + i + 1, factor.len - i - 1 };
+        for (size_t k = 0; k < sizeof leaves / sizeof *leaves; k++)
+            if (sfti_starts_with(leaf, leaves[k])) return (sft_span){ factor.data, i };
+    }
+    return (sft_span){ NULL, 0 };
+}
+
+static bool reads_alike(const sfti_lora *lora, sft_span old, sft_span now) {
+    double alphas[2] = { 0, 0 };
+    const sfti_lora_config *config = &lora->configs[0];
+    bool tells = sfti_lora_config_alpha(config, old, &alphas[0]);
+    if (!now.data) return !tells;
+    return sfti_lora_config_alpha(config, now, &alphas[1]) == tells
+        && !(alphas[0] < alphas[1] || alphas[0] > alphas[1])
+        && sfti_lora_on_inputs(lora, old) == sfti_lora_on_inputs(lora, now);
+}
+
+sft_code cli_rename_beside(cli *c, const char *path, const cli_rename_names *names,
+                           sft_error *err) {
+    sfti_lora lora = { .arena = { .alloc = c->alloc } };
+    sft_buffer text = { .alloc = c->alloc };
+    sft_code code = names->tensors > 0 ? cli_read_adapter_config(c, path, &text, err) : SFT_OK;
+    if (!code) code = sfti_lora_config_read(&lora, (sft_span){ text.data, text.len }, false, err);
+    for (size_t i = 0; !code && lora.config_count > 0 && i < names->tensors; i++) {
+        sft_pair pair = names->pairs[i];
+        sft_span old = module_of(pair.key);
+        if (!old.data || reads_alike(&lora, old, module_of(pair.value))) continue;
+        code = sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, pair.key,
+                                "expected a new name of which " CLI_ADAPTER_CONFIG " beside the "
+                                "adapter tells the same, found \"%.*s\": take that file away "
+                                "first, then change names in both", SFTI_CLIP(pair.value, 150));
+    }
+    sft_buffer_free(&text);
+    sfti_arena_free(&lora.arena);
+    return code;
+}

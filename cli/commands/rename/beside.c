@@ -5,7 +5,7 @@
 #include "support/adapters.h"
 
 /* The module that a factor is of; data NULL: the name is of none. */
-static sft_span module_of(sft_span factor) {
+static sft_span module_of_factor(sft_span factor) {
     static const char *const leaves[] = { "lora_", "hada_", "lokr_", "oft_", "ia3_" };
     for (size_t i = 0; i < factor.len; i++) {
         if (factor.data[i] != '.') continue;
@@ -34,8 +34,8 @@ sft_code cli_rename_beside(cli *c, const char *path, const cli_rename_names *nam
     if (!code) code = sfti_lora_config_read(&lora, (sft_span){ text.data, text.len }, false, err);
     for (size_t i = 0; !code && lora.config_count > 0 && i < names->tensors; i++) {
         sft_pair pair = names->pairs[i];
-        sft_span old = module_of(pair.key);
-        if (!old.data || reads_alike(&lora, old, module_of(pair.value))) continue;
+        sft_span old = module_of_factor(pair.key);
+        if (!old.data || reads_alike(&lora, old, module_of_factor(pair.value))) continue;
         code = sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, pair.key,
                                 "expected a new name of which " CLI_ADAPTER_CONFIG " beside the "
                                 "adapter tells the same, found \"%.*s\": take that file away "

@@ -381,8 +381,8 @@ static sft_code take_told(sfti_declared *d, sft_span text, const char *fallback,
     return take_method(d, text, fallback, where, arena, err);
 }
 
-/* A text whose member of that name (NULL: all of it) is the object, or that of its text_config, where
- * vLLM looks, too. */
+/* A text whose member of that name (NULL: all of it) is the object, or that of its text_config,
+ * where vLLM looks, too. */
 static sft_code take_text(sfti_declared *d, sft_span text, const char *member,
                           const char *fallback, const char *where, sfti_arena *arena,
                           sft_error *err) {
@@ -391,7 +391,8 @@ static sft_code take_text(sfti_declared *d, sft_span text, const char *member,
     if (!member) return take_told(d, text, fallback, where, arena, err);
     sfti_json_begin(&json, text.data, text.len);
     if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return fail_json(where, err);
-    while (sfti_json_next(&json) == SFTI_JSON_KEY || (inside && json.type == SFTI_JSON_OBJECT_END)) {
+    while (sfti_json_next(&json) == SFTI_JSON_KEY
+           || (inside && json.type == SFTI_JSON_OBJECT_END)) {
         if (json.type == SFTI_JSON_OBJECT_END) {
             inside = false;
             continue;
@@ -400,7 +401,8 @@ static sft_code take_text(sfti_declared *d, sft_span text, const char *member,
         if (!key.data) return sfti_fail_memory(err, text.len);
         sfti_json_type type = sfti_json_next(&json);
         size_t start = json.start;
-        if (!inside && type == SFTI_JSON_OBJECT && sft_span_equal(key, sft_span_cstr("text_config"))) {
+        bool texts = sft_span_equal(key, sft_span_cstr("text_config"));
+        if (texts && !inside && type == SFTI_JSON_OBJECT) {
             inside = true;
             continue;
         }

@@ -335,6 +335,21 @@ def test_rename(model, tmp_path):
         st.rename(model, lambda name: 5)
 
 
+def test_rename_beside_a_configuration(tmp_path):
+    """Its names of modules would be those of others."""
+    adapter = tmp_path / "adapter_model.safetensors"
+    parts = [f"base_model.model.a.0.q.lora_{one}.weight" for one in "AB"]
+    save_file({name: np.ones((1, 1), np.float32) for name in parts}, adapter)
+    config = tmp_path / "adapter_config.json"
+    config.write_text('{"peft_type": "LORA", "r": 1, "lora_alpha": 2, "alpha_pattern": {"0.q": 4}}')
+    before = adapter.read_bytes()
+    for output in (None, tmp_path / "other.safetensors"):
+        with pytest.raises(ValueError, match="adapter_config.json beside"):
+            st.rename(adapter, lambda name: name.replace("0.q", "1.q"), output=output)
+    assert adapter.read_bytes() == before and not (tmp_path / "other.safetensors").exists()
+    assert st.rename(adapter, lambda name: name.replace(".a.", ".b.")).changed
+
+
 def test_rename_by_regular_expressions(model, sharded, tmp_path):
     """They are the command's: POSIX's leftmost longest match."""
     other = tmp_path / "other.safetensors"

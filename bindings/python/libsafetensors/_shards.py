@@ -18,7 +18,7 @@ from ._memory import is_one, rows_of
 from ._output import SHARD, Size, byte_size, keep_times, row_bytes, to_file, to_folder
 from ._progress import Tick, watch
 from ._told import DECLARED, LISTED, LORA, QUANTISED, declared_otherwise, has_adapter_config, \
-    joined, names_layers
+    joined, names_layers, tells_beside
 from ._types import Link, Model, Path, Progress
 from ._written import Renamed, Written, WrittenFile, made
 
@@ -491,6 +491,8 @@ def rename(path: Model, names: Mapping[str, str] | Callable[[str], str] | None =
                                     else new)
             if new != name:
                 changes[name] = new
+        if changes and not memory and tells_beside(os.fsdecode(own)):
+            _rename_by_command(own, changes, ["--dry-run"])  # which compares what they tell
         target = None if output is None else os.fsdecode(output)
         done = Renamed(model.path or (None if memory else os.fsdecode(own)), target, bool(changes), dry_run,
                        tuple(changes.items()))

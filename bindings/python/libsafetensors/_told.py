@@ -28,6 +28,14 @@ def has_adapter_config(path: str | None) -> bool:
         and os.path.lexists(os.path.join(os.path.dirname(path), "adapter_config.json"))
 
 
+def tells_beside(path: str) -> bool:
+    """Whether a file beside the model may tell something of its tensors by their names."""
+    folder = os.path.dirname(path)
+    return has_adapter_config(path) or any(
+        os.path.lexists(os.path.join(folder, name))
+        for name in ("config.json", "quantize_config.json", "hf_quant_config.json"))
+
+
 def declared_otherwise(key: str) -> ValueError:
     if key == LORA:
         return coded(ValueError, "expected one configuration of adapters (%s), found different ones "

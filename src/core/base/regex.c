@@ -528,16 +528,20 @@ static void rx_advance(sfti_regex *regex, sft_span text, size_t at, size_t *best
     }
 }
 
-bool sfti_regex_find(sfti_regex *regex, sft_span text, size_t from,
-                     sfti_regex_group groups[SFTI_REGEX_GROUPS]) {
-    size_t best[RX_SLOTS], fresh[RX_SLOTS];
+/* The best match; here: that begins at `from`, and the first is enough. */
+static void rx_run(sfti_regex *regex, sft_span text, size_t from, bool here,
+                   size_t best[RX_SLOTS]) {
+    size_t fresh[RX_SLOTS];
     for (size_t i = 0; i < RX_SLOTS; i++) best[i] = fresh[i] = RX_NONE;
     regex->now.count = 0;
     regex->round++;
     for (size_t at = from;;) {
         /* A thread that begins here is of lower rank than those from before. */
-        if (best[0] == RX_NONE) rx_follow(regex, &regex->now, 0, fresh, text, at);
-        if (regex->now.count == 0 && best[0] != RX_NONE) break;
+        if (best[0] == RX_NONE && (at == from || !here))
+            rx_follow(regex, &regex->now, 0, fresh, text, at);
+        if (here ? best[0] != RX_NONE || regex->now.count == 0
+                 : best[0] != RX_NONE && regex->now.count == 0)
+            break;
         rx_advance(regex, text, at, best);
         rx_threads done = regex->now;
         regex->now = regex->next;
@@ -545,6 +549,18 @@ bool sfti_regex_find(sfti_regex *regex, sft_span text, size_t from,
         if (at == text.len) break;
         (void)rx_char(text, &at);
     }
+}
+
+bool sfti_regex_begins(sfti_regex *regex, sft_span text) {
+    size_t best[RX_SLOTS];
+    rx_run(regex, text, 0, true, best);
+    return best[0] != RX_NONE;
+}
+
+bool sfti_regex_find(sfti_regex *regex, sft_span text, size_t from,
+                     sfti_regex_group groups[SFTI_REGEX_GROUPS]) {
+    size_t best[RX_SLOTS];
+    rx_run(regex, text, from, false, best);
     for (size_t i = 0; i < SFTI_REGEX_GROUPS; i++)
         groups[i] = (sfti_regex_group){ best[2 * i], best[2 * i + 1] };
     return best[0] != RX_NONE;

@@ -32,5 +32,7 @@ void sfti_regex_free(sfti_regex *regex);
  * counts for ^ and words. One thread at a time. */
 bool sfti_regex_find(sfti_regex *regex, sft_span text, size_t from,
                      sfti_regex_group groups[SFTI_REGEX_GROUPS]);
+/* Whether a match begins where the text does. */
+bool sfti_regex_begins(sfti_regex *regex, sft_span text);
 
 #endif

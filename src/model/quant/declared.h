@@ -50,11 +50,18 @@ typedef struct sfti_declared_scope {
     size_t count;                  /* of them; of an ordered list none: all modules */
     uint32_t widths, kinds, shares;
     uint64_t group, blocks[2];
-    bool asymmetric;
+    bool asymmetric, disordered;
     bool strategy; /* it is what `shares` is told by */
     bool excludes; /* their weights are not quantised */
     bool meant;    /* may be that of the module last looked for */
 } sfti_declared_scope;
+
+typedef struct sfti_scopes_matching {
+    uint64_t work;   /* that it may still take */
+    size_t patterns; /* there are */
+    sft_span module; /* the last looked for; no data: none */
+    bool sure;       /* a scope is that module's for certain */
+} sfti_scopes_matching;
 
 typedef struct sfti_declared {
     sfti_layouts layouts;
@@ -77,6 +84,7 @@ typedef struct sfti_declared {
     sft_span stray;   /* a layer that it names and there is not; empty: none */
     sfti_declared_scope *scopes;
     size_t scope_count;
+    sfti_scopes_matching *matching; /* of scopes */
     bool ordered;     /* the first that a module is in counts */
 } sfti_declared;
 
@@ -118,11 +126,12 @@ bool sfti_scopes_dynamic(sfti_declared *d, sft_span dynamic, const sfti_declared
 sft_code sfti_scopes_bound(const sfti_declared *declared, size_t tensors, sft_error *err);
 /* Marks those that may be a tensor's module's, as `meant`: of an ordered list the first that
  * matches, and those before it that may; else those that match by name, by expression, or may by
- * class; else all. */
-void sfti_scopes_choose(const sfti_declared *declared, sft_span tensor);
-/* The size of groups of a tensor's columns that all of those tell that may be its module's; or
+ * class; else all. Those that exclude it only where nothing else may be meant: its tensors are
+ * there. There are some scopes. SFT_CAST_DTYPE: it takes too long. */
+sft_code sfti_scopes_choose(const sfti_declared *declared, sft_span tensor, sft_error *err);
+/* The one size of groups of columns that those tell that are meant and make `numbers` of them; or
  * 0. */
-uint64_t sfti_scopes_group(const sfti_declared *declared, sft_span tensor);
+uint64_t sfti_scopes_group(const sfti_declared *declared, uint64_t columns, uint64_t numbers);
 
 /* ── quantization_config (method.c) ── */
 

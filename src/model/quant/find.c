@@ -109,7 +109,8 @@ static sft_code check_zeros(const sfti_quant_fit *f, sft_error *err) {
     if (sft_dtype_describe(t->dtype)->kind == SFT_KIND_FLOAT) return SFT_OK;
     for (size_t k = 0; k < f->q->layout->count; k++)
         needed = needed || f->q->layout->parts[k].role == SFTI_PART_ZERO;
-    if (!needed || !f->search->declared->asymmetric || sfti_fit_role(f, SFTI_PART_ZERO, NULL))
+    if (!needed || f->scoped || !f->search->declared->asymmetric
+        || sfti_fit_role(f, SFTI_PART_ZERO, NULL))
         return SFT_OK;
     return sfti_fit_fail(t, "zero points, as the quantization_config says (symmetric)", "none",
                          err);
@@ -118,7 +119,8 @@ static sft_code check_zeros(const sfti_quant_fit *f, sft_error *err) {
 static sft_code check_groups(const sfti_quant_fit *f, sft_error *err) {
     const sfti_quant *q = f->q;
     const sft_tensor *tensor = q->group.tensor;
-    bool lost = f->search->declared->disordered && q->count > 1 && q->parts[1].columns > 1;
+    bool lost = f->search->declared->disordered && !f->scoped && q->count > 1
+             && q->parts[1].columns > 1;
     for (size_t k = 0; !tensor && lost && k < q->layout->count; k++)
         if (q->layout->parts[k].role == SFTI_PART_GROUP)
             return sfti_fit_fail(q->parts[0].tensor, "a group for each column (g_idx), as "
@@ -291,8 +293,8 @@ static sft_code fit_layout(sfti_quant_search *search, const sfti_match *match,
                     .group = format ? format->group : search->declared->group,
                     .strict = format != NULL };
     if (format && !format->group) f.group = layout->group;
-    if (!format && search->declared->scope_count > 0)
-        f.group = sfti_scopes_group(search->declared, t->name);
+    if (match->told && !format && !match->result.len && search->declared->scope_count > 0)
+        f.scoped = true, f.group = 0;
     f.shape = sfti_arena_array(search->arena, rank, sizeof *f.shape);
     if (!q || !f.shape) return sfti_fail_memory(err, sizeof *q);
     memset(q, 0, sizeof *q);
@@ -310,7 +312,8 @@ static sft_code fit_layout(sfti_quant_search *search, const sfti_match *match,
         if (part.how->role == SFTI_PART_BOOK) q->book = part;
         if (part.how->role == SFTI_PART_NESTED_BOOK) q->nested_book = part;
     }
-    sft_code code;
+    sft_code code = f.scoped ? sfti_scopes_choose(search->declared, t->name, err) : SFT_OK;
+    if (code) return code;
     if (layout->parts[0].flat) code = sfti_fit_flat(&f, err);
     else if (layout->parts[0].planes) code = sfti_fit_planes(&f, err);
     else code = sfti_fit_parts(&f, err);
@@ -318,7 +321,7 @@ static sft_code fit_layout(sfti_quant_search *search, const sfti_match *match,
     if (!code) code = check_book(&q->nested_book, 8, err);
     if (!code) code = check_groups(&f, err);
     if (!code) code = check_zeros(&f, err);
-    if (!code) code = sfti_scopes_check(&f, err);
+    if (!code && f.scoped) code = sfti_scopes_check(&f, err);
     search->unfit = code == SFT_CAST_DTYPE && match->told;
     if (code) return code;
     if (!match->told && q->count > 1 && may_be_tiled(q))

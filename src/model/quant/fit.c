@@ -135,6 +135,9 @@ static sft_code find_bits(sfti_quant_fit *f, const uint64_t *told, uint32_t *bit
                                             &f->group);
         if (why) return sfti_fit_fail(t, "affine codes of 1 to 8 bits, as a configuration tells "
                                       "of its layer", why, err);
+        uint64_t columns = f->inner <= UINT64_MAX / 32 && width ? f->inner * 32 / width : 0;
+        if (f->group && (columns * width != f->inner * 32 || columns % f->group != 0))
+            return sfti_fit_fail(t, "whole groups of columns, as MLX has them", "others", err);
         f->strict = true;
     }
     if (width < 1 || width > 8)
@@ -289,7 +292,7 @@ static bool mixes_blocks(const sfti_quant_fit *f, const sft_tensor *t, const uin
 static sft_code check_told_codes(const sfti_quant_fit *f, sft_error *err) {
     const sfti_declared *d = f->search->declared;
     const sfti_quant_part *codes = &f->q->parts[0];
-    if (!f->match->told) return SFT_OK;
+    if (!f->match->told || f->match->result.len) return SFT_OK;
     sft_dtype dtype = codes->how->as < SFT_DTYPE_COUNT ? (sft_dtype)codes->how->as
                                                        : codes->tensor->dtype;
     bool whole = codes->how->code != SFTI_CODE_DTYPE
@@ -311,7 +314,7 @@ static sft_code check_told_scale(const sfti_quant_fit *f, sft_error *err) {
     uint32_t shares = f->format && f->format->shares ? f->format->shares : d->shares;
     bool open = q->count > 1 && (f->format || scale->how->columns != SFTI_BLOCK_ALL
                                  || scale->how->rows == SFTI_BLOCK_ANY);
-    if (!f->match->told || !open || !shares) return SFT_OK;
+    if (!f->match->told || f->match->result.len || !open || !shares) return SFT_OK;
     const uint64_t blocks[][2] = { { q->rows, q->columns }, { 1, q->columns }, { 1, d->group },
                                    { d->blocks[0], d->blocks[1] } };
     uint64_t e[2] = { 0, 0 };
@@ -359,6 +362,8 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
             blocks[d] = numbers[d] == sizes[d]; /* rows are not put together */
         else if (wanted[d] == SFTI_BLOCK_ANY) {
             uint64_t told = d == 1 ? f->group : 0;
+            if (d == 1 && f->scoped && !told)
+                told = sfti_scopes_group(f->search->declared, sizes[1], numbers[1]);
             if (!told && wanted[0] == wanted[1]) told = f->search->declared->blocks[d];
             blocks[d] = block_of(sizes[d], numbers[d], told, f->strict,
                                  !told && sfti_name_ends(t->name, "_scale_inv"));

@@ -24,6 +24,7 @@ typedef struct sfti_quant_fit {
     sfti_quant *q;
     uint64_t outer, inner;         /* the last two dimensions of the codes */
     uint64_t group;                /* told; 0: not */
+    bool scoped;                   /* what is told of its module alone counts */
     bool strict;                   /* no other size will do */
     bool first_rows;               /* all dimensions but the first are columns */
     uint64_t *shape;               /* of the result */

@@ -1,6 +1,7 @@
 /* quantization_config: the method that transformers would read a model with. */
 #include "quant/declared.h"
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/number.h"
@@ -211,6 +212,8 @@ static bool take_scopes(sfti_declared *d, const quant_object *object, uint64_t b
                         uint64_t group, sfti_arena *arena) {
     bool rows = sft_span_equal(object->values[CONFIG_GROUP_SIZE], sft_span_cstr("-1"));
     const sfti_declared_scope all = { .widths = bits > 0 && bits <= 8 ? 1u << bits : 0,
+                                      .disordered = sft_span_equal(object->values[CONFIG_ORDER],
+                                                                   sft_span_cstr("true")),
                                       .group = group, .shares = group > 0 ? SFTI_SHARE_GROUP
                                                               : rows ? SFTI_SHARE_ROW : 0 };
     return sfti_scopes_groups(d, object->values[CONFIG_GROUPS], arena)
@@ -335,7 +338,7 @@ const char *sfti_declared_mlx(const sfti_declared *declared, sft_span layer, sft
     sfti_json_begin(&json, declared->object.data, declared->object.len);
     (void)sfti_json_next(&json);
     const char *why = read_mlx(&json, &layer, arena, sizes);
-    if (!why && declared->stray.len > 0) {
+    if (!why && !sizes[2] && !sizes[3] && declared->stray.len > 0) {
         why = sfti_arena_join(arena, sft_span_cstr("sizes of a layer that there is not: "),
                               declared->stray);
         if (!why) why = "sizes of a layer that there is not";
@@ -351,12 +354,16 @@ static bool is_shard(const char *path) {
     return of && of[4] >= '0' && of[4] <= '9';
 }
 
-/* The first layer with sizes of its own by MLX's object that has no tensors: under another name its
- * codes would be read with the sizes of all. */
+/* The first layer that has no tensors, and by MLX's object sizes of its own with which a tensor has
+ * the same shapes as with those of all: under another name its codes would be read with these. */
 static sft_code find_stray(const sft_set *set, sfti_arena *arena, sfti_declared *d,
                            sft_error *err) {
     sfti_json json;
+    uint64_t all[2] = { 0, 0 }, product;
     if (!sft_set_index_path(set) && is_shard(sft_set_shard_path(set, 0))) return SFT_OK;
+    if (sfti_declared_mlx(d, sft_span_cstr(""), arena, &all[0], &all[1])
+        || !sfti_mul(all[0], all[1], &product))
+        return SFT_OK; /* which each layer tells */
     sfti_json_begin(&json, d->object.data, d->object.len);
     (void)sfti_json_next(&json);
     while (d->stray.len == 0 && sfti_json_next(&json) == SFTI_JSON_KEY) {
@@ -364,10 +371,16 @@ static sft_code find_stray(const sft_set *set, sfti_arena *arena, sfti_declared 
         if (!key.data) return sfti_fail_memory(err, d->object.len);
         bool sizes = sfti_json_next(&json) == SFTI_JSON_OBJECT
                   && memchr(key.data, '.', key.len) != NULL;
+        sfti_json inside = json;
         (void)sfti_json_skip(&json);
-        char *name = sizes ? sfti_arena_join(arena, key, sft_span_cstr(".scales")) : NULL;
-        if (sizes && !name) return sfti_fail_memory(err, key.len);
-        if (sizes && !sft_set_find(set, (sft_span){ name, key.len + strlen(".scales") }, NULL))
+        uint64_t own[2] = { 0, 0 }, same;
+        if (!sizes || read_mlx(&inside, NULL, arena, own)) continue; /* not affine */
+        for (size_t k = 0; k < 2; k++)
+            if (!own[k]) own[k] = all[k];
+        if (own[0] == all[0] || !sfti_mul(own[0], own[1], &same) || same != product) continue;
+        char *name = sfti_arena_join(arena, key, sft_span_cstr(".scales"));
+        if (!name) return sfti_fail_memory(err, key.len);
+        if (!sft_set_find(set, (sft_span){ name, key.len + strlen(".scales") }, NULL))
             d->stray = key;
     }
     return SFT_OK;

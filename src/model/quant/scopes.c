@@ -8,6 +8,10 @@
 
 #include <string.h>
 
+/* What matching all modules may take: characters of expressions times those of names. Seconds. */
+#define WORK_MOST (UINT64_C(1) << 30)
+#define EXPRESSIONS_MOST 32768 /* that are understood, for each takes some KB */
+
 /* ── Targets ── */
 
 typedef enum target_match { TARGET_NO, TARGET_YES, TARGET_OPEN } target_match;
@@ -17,6 +21,7 @@ enum { TARGET_NAME, TARGET_PATTERN, TARGET_CLASS, TARGET_KINDS };
 
 struct sfti_declared_target {
     sft_span text;
+    sft_span part; /* that is in every text which a pattern matches */
     uint8_t kind;
     sfti_regex *regex; /* of a pattern; NULL: it is not understood */
 };
@@ -76,42 +81,97 @@ static size_t translate_pattern(sft_span text, char *out) {
     return len;
 }
 
+/* The longest run of plain characters that has to be in what a pattern matches; out has room for
+ * it. */
+static sft_span required_part(sft_span text, char *out) {
+    size_t best = 0, most = 0, begin = 0, len = 0, depth = 0;
+    for (size_t i = 0; i <= text.len; i++) {
+        char c = i < text.len ? text.data[i] : 0, next = i + 1 < text.len ? text.data[i + 1] : 0;
+        bool escaped = c == '\\' && next && strchr(".-_/:", next);
+        if (c == '|' && depth == 0) return (sft_span){ out, 0 };
+        bool ascii = c > 0 && (unsigned char)c < 0x80;
+        bool plain = depth == 0 && (escaped || (ascii && !strchr("\\.^$*+?{}[]()", c)));
+        if (plain) {
+            out[len++] = escaped ? next : c;
+            i += escaped;
+            continue;
+        }
+        if (c && strchr("*+?{", c) && len > begin) len--; /* it may be missing */
+        if (len - begin > most) best = begin, most = len - begin;
+        begin = len;
+        if (c == '(') depth++;
+        if (c == ')' && depth > 0) depth--;
+        if (c == '\\') i++;
+        if (c == '[') i += range_length(text, i) - 1;
+        if (c == '{')
+            while (i + 1 < text.len && text.data[i] != '}') i++;
+    }
+    return (sft_span){ out + best, most };
+}
+
 /* False when out of memory. */
-static bool read_pattern(sft_span text, sfti_arena *arena, sfti_declared_target *out) {
+static bool read_pattern(sft_span text, sfti_scopes_matching *matching, sfti_arena *arena,
+                         sfti_declared_target *out) {
     const sft_allocator alloc = { resize_in_arena, arena };
+    *out = (sfti_declared_target){ .text = text, .kind = TARGET_PATTERN };
+    if (matching->patterns++ >= EXPRESSIONS_MOST) return true;
     char *made = sfti_arena_array(arena, (uint64_t)text.len + 1, 5);
     size_t len = made ? translate_pattern(text, made) : 0;
-    *out = (sfti_declared_target){ .text = text, .kind = TARGET_PATTERN };
-    if (!made) return false;
-    return len == 0
-        || sfti_regex_new((sft_span){ made, len }, &alloc, &out->regex, NULL) != SFT_OUT_OF_MEMORY;
+    char *part = sfti_arena_take(arena, text.len + 1);
+    if (!made || !part) return false;
+    if (len > 0 && sfti_regex_new((sft_span){ made, len }, &alloc, &out->regex, NULL)
+                   == SFT_OUT_OF_MEMORY)
+        return false;
+    if (out->regex) out->part = required_part(text, part);
+    return true;
 }
 
 /* A text of "targets". */
-static bool read_target(sft_span text, sfti_arena *arena, sfti_declared_target *out) {
+static bool read_target(sft_span text, sfti_scopes_matching *matching, sfti_arena *arena,
+                        sfti_declared_target *out) {
     bool pattern = text.len > 3 && memcmp(text.data, "re:", 3) == 0;
-    if (pattern) return read_pattern((sft_span){ text.data + 3, text.len - 3 }, arena, out);
+    if (pattern)
+        return read_pattern((sft_span){ text.data + 3, text.len - 3 }, matching, arena, out);
     bool is_class = text.len > 0 && *text.data >= 'A' && *text.data <= 'Z'
                  && !memchr(text.data, '.', text.len);
     *out = (sfti_declared_target){ .text = text, .kind = is_class ? TARGET_CLASS : TARGET_NAME };
     return true;
 }
 
-static target_match match_target(const sfti_declared_target *target, sft_span module) {
-    sfti_regex_group groups[SFTI_REGEX_GROUPS];
-    if (target->kind == TARGET_NAME || sft_span_equal(target->text, module))
-        return sft_span_equal(target->text, module) ? TARGET_YES : TARGET_NO;
-    if (target->kind == TARGET_CLASS || !target->regex) return TARGET_OPEN;
-    return sfti_regex_find(target->regex, module, 0, groups) && groups[0].begin == 0
-        ? TARGET_YES : TARGET_NO;
+static bool holds_part(sft_span text, sft_span part) {
+    for (size_t i = 0; part.len > 0 && i + part.len <= text.len; i++)
+        if (text.data[i] == *part.data && memcmp(text.data + i, part.data, part.len) == 0)
+            return true;
+    return part.len == 0;
+}
+
+/* Steps of expressions are counted as their characters; those of {m,n} may be as many as all. */
+static uint64_t work_of(const sfti_declared_target *target, sft_span module) {
+    bool times = memchr(target->text.data, '{', target->text.len) != NULL;
+    return ((times ? SFTI_REGEX_STEPS : 0) + (uint64_t)target->text.len + 1) * (module.len + 1);
+}
+
+/* *work: what it may take; 0 after that which it may not. */
+static target_match match_target(const sfti_declared_target *target, sft_span module,
+                                 uint64_t *work) {
+    if (*work == 0) return TARGET_OPEN;
+    uint64_t more = target->kind == TARGET_PATTERN ? 1 + module.len / 16 : 1;
+    bool same = sft_span_equal(target->text, module), runs = false;
+    if (!same && target->regex && holds_part(module, target->part))
+        runs = true, more += work_of(target, module);
+    *work = *work > more ? *work - more : 0;
+    if (target->kind == TARGET_NAME || same) return same ? TARGET_YES : TARGET_NO;
+    if (target->kind == TARGET_CLASS || !target->regex || *work == 0) return TARGET_OPEN;
+    return runs && sfti_regex_begins(target->regex, module) ? TARGET_YES : TARGET_NO;
 }
 
 /* The best match of a scope's targets of one kind. */
-static target_match match_scope(const sfti_declared_scope *scope, uint8_t kind, sft_span module) {
+static target_match match_scope(const sfti_declared_scope *scope, uint8_t kind, sft_span module,
+                                uint64_t *work) {
     target_match best = TARGET_NO;
     for (size_t i = 0; i < scope->count && best != TARGET_YES; i++) {
         if (scope->targets[i].kind != kind) continue;
-        target_match one = match_target(&scope->targets[i], module);
+        target_match one = match_target(&scope->targets[i], module, work);
         if (one != TARGET_NO) best = one;
     }
     return best;
@@ -128,7 +188,8 @@ static void end_array(sfti_json *json) {
 }
 
 /* The reader is at a list of targets, or at another value. */
-static bool read_targets(sfti_json *json, sfti_arena *arena, sfti_declared_scope *out) {
+static bool read_targets(sfti_json *json, sfti_scopes_matching *matching, sfti_arena *arena,
+                         sfti_declared_scope *out) {
     size_t cap = 0;
     if (json->type != SFTI_JSON_ARRAY) return true;
     while (sfti_json_next(json) == SFTI_JSON_STRING) {
@@ -137,7 +198,7 @@ static bool read_targets(sfti_json *json, sfti_arena *arena, sfti_declared_scope
         sft_span text = sfti_json_string(json, arena);
         if (!more || !text.data) return false;
         out->targets = more;
-        if (!read_target(text, arena, &more[out->count++])) return false;
+        if (!read_target(text, matching, arena, &more[out->count++])) return false;
     }
     end_array(json);
     return true;
@@ -168,6 +229,10 @@ static void read_scope_member(sfti_json *json, sft_span key, sfti_declared_scope
     } else if (sft_span_equal(key, sft_span_cstr("type"))) {
         out->kinds = sfti_json_is(json, "int") ? 1u << SFT_KIND_INT
                    : sfti_json_is(json, "float") ? 1u << SFT_KIND_FLOAT : 0;
+    } else if (sft_span_equal(key, sft_span_cstr("actorder"))
+               || sft_span_equal(key, sft_span_cstr("desc_act"))) {
+        out->disordered = json->type == SFTI_JSON_TRUE || sfti_json_is(json, "group")
+                       || sfti_json_is(json, "dynamic");
     } else if (sft_span_equal(key, sft_span_cstr("symmetric"))) {
         out->asymmetric = json->type == SFTI_JSON_FALSE;
     } else if (sft_span_equal(key, sft_span_cstr("block_structure"))
@@ -191,8 +256,10 @@ static bool read_members(sfti_json *json, sfti_arena *arena, sfti_declared_scope
 }
 
 /* The reader is at the value of a group. */
-static bool read_group(sfti_json *json, sfti_arena *arena, sfti_declared_scope *out) {
-    if (json->type != SFTI_JSON_OBJECT) return read_targets(json, arena, out); /* a preset's */
+static bool read_group(sfti_json *json, sfti_scopes_matching *matching, sfti_arena *arena,
+                       sfti_declared_scope *out) {
+    if (json->type != SFTI_JSON_OBJECT)
+        return read_targets(json, matching, arena, out); /* a preset's */
     out->excludes = true;
     while (sfti_json_next(json) == SFTI_JSON_KEY) {
         sft_span key = sfti_json_string(json, arena);
@@ -200,7 +267,7 @@ static bool read_group(sfti_json *json, sfti_arena *arena, sfti_declared_scope *
         bool targets = sft_span_equal(key, sft_span_cstr("targets"));
         bool weights = sft_span_equal(key, sft_span_cstr("weights"));
         sfti_json_type type = sfti_json_next(json);
-        if (targets && !read_targets(json, arena, out)) return false;
+        if (targets && !read_targets(json, matching, arena, out)) return false;
         if (weights && type == SFTI_JSON_OBJECT) {
             out->excludes = false;
             if (!read_members(json, arena, out)) return false;
@@ -212,9 +279,11 @@ static bool read_group(sfti_json *json, sfti_arena *arena, sfti_declared_scope *
 
 /* The next one, which tells nothing. */
 static sfti_declared_scope *next_scope(sfti_declared *d, sfti_arena *arena, size_t *cap) {
+    if (!d->matching && (d->matching = sfti_arena_take(arena, sizeof *d->matching)))
+        *d->matching = (sfti_scopes_matching){ .work = WORK_MOST };
     sfti_declared_scope *more = sfti_arena_grow(arena, d->scopes, d->scope_count, 1, cap,
                                                 sizeof *more);
-    if (!more) return NULL;
+    if (!more || !d->matching) return NULL;
     d->scopes = more;
     more[d->scope_count] = (sfti_declared_scope){ .count = 0 };
     return &more[d->scope_count++];
@@ -229,7 +298,7 @@ bool sfti_scopes_groups(sfti_declared *d, sft_span groups, sfti_arena *arena) {
     while (sfti_json_next(&json) == SFTI_JSON_KEY) {
         sfti_declared_scope *one = next_scope(d, arena, &cap);
         (void)sfti_json_next(&json);
-        if (!one || !read_group(&json, arena, one)) return false;
+        if (!one || !read_group(&json, d->matching, arena, one)) return false;
     }
     if (before == 0 && d->scope_count == 1) d->scope_count = 0; /* that counts for all */
     return true;
@@ -251,7 +320,7 @@ bool sfti_scopes_dynamic(sfti_declared *d, sft_span dynamic, const sfti_declared
         one->excludes = marked && *key.data == '-';
         if (marked) key.data += 2, key.len -= 2;
         one->targets = sfti_arena_take(arena, sizeof *one->targets);
-        if (!one->targets || !read_pattern(key, arena, one->targets)) return false;
+        if (!one->targets || !read_pattern(key, d->matching, arena, one->targets)) return false;
         one->count = 1;
         if (sfti_json_next(&json) == SFTI_JSON_OBJECT && !read_members(&json, arena, one))
             return false;
@@ -282,38 +351,66 @@ static sft_span scope_module(sft_span tensor) {
     return tensor;
 }
 
-void sfti_scopes_choose(const sfti_declared *d, sft_span tensor) {
-    sft_span module = scope_module(tensor);
-    size_t some = 0;
-    for (size_t i = 0; i < d->scope_count; i++) d->scopes[i].meant = false;
-    for (size_t i = 0; d->ordered && i < d->scope_count; i++) {
+/* Marks those of an ordered list. False: none is certain. */
+static bool choose_first(const sfti_declared *d, sft_span module) {
+    for (size_t i = 0; i < d->scope_count; i++) {
         sfti_declared_scope *one = &d->scopes[i];
-        target_match match = one->count > 0 ? match_scope(one, TARGET_PATTERN, module) : TARGET_YES;
-        one->meant = match != TARGET_NO;
-        if (match == TARGET_YES) return;
+        target_match match = one->count == 0 ? TARGET_YES
+                           : match_scope(one, TARGET_PATTERN, module, &d->matching->work);
+        one->meant = match == TARGET_YES || (match == TARGET_OPEN && !one->excludes);
+        if (match == TARGET_YES) return true;
     }
+    return false;
+}
+
+/* Marks those that exclude modules, or the others. False: none is certain; some: one is marked. */
+static bool choose_best(const sfti_declared *d, sft_span module, bool excludes, bool *some) {
     for (uint8_t kind = 0; kind < TARGET_KINDS; kind++) {
         bool sure = false;
         for (size_t i = 0; i < d->scope_count; i++) {
-            target_match match = match_scope(&d->scopes[i], kind, module);
-            if (match == TARGET_NO) continue;
-            some += !d->scopes[i].meant;
-            d->scopes[i].meant = true;
+            sfti_declared_scope *one = &d->scopes[i];
+            if (one->excludes != excludes) continue;
+            target_match match = match_scope(one, kind, module, &d->matching->work);
+            if (match == TARGET_NO || (match == TARGET_OPEN && excludes)) continue;
+            one->meant = *some = true;
             sure = sure || match == TARGET_YES;
         }
-        if (sure) return;
+        if (sure) return true;
     }
-    for (size_t i = 0; some == 0 && i < d->scope_count; i++) d->scopes[i].meant = true;
+    return false;
 }
 
-uint64_t sfti_scopes_group(const sfti_declared *d, sft_span tensor) {
-    const sfti_declared_scope *first = NULL;
-    sfti_scopes_choose(d, tensor);
+static void mark_meant(const sfti_declared *d, sft_span module) {
+    bool some = false, *sure = &d->matching->sure;
+    for (size_t i = 0; i < d->scope_count; i++) d->scopes[i].meant = false;
+    *sure = d->ordered ? choose_first(d, module) : choose_best(d, module, false, &some);
+    if (!d->ordered && !some) *sure = choose_best(d, module, true, &some);
+    for (size_t i = 0; !d->ordered && !some && i < d->scope_count; i++)
+        d->scopes[i].meant = !d->scopes[i].excludes;
+}
+
+sft_code sfti_scopes_choose(const sfti_declared *d, sft_span tensor, sft_error *err) {
+    sft_span module = scope_module(tensor);
+    sfti_scopes_matching *m = d->matching;
+    if (m->module.data == module.data && m->module.len == module.len) return SFT_OK;
+    if (m->work > 0) mark_meant(d, module);
+    if (m->work == 0)
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor,
+                                "expected a quantization_config whose expressions (%s) are matched "
+                                "in %llu steps, found more", d->ordered ? "dynamic"
+                                                             : "config_groups",
+                                (unsigned long long)WORK_MOST);
+    m->module = module;
+    return SFT_OK;
+}
+
+uint64_t sfti_scopes_group(const sfti_declared *d, uint64_t columns, uint64_t numbers) {
+    uint64_t found = 0;
     for (size_t i = 0; i < d->scope_count; i++) {
-        const sfti_declared_scope *one = &d->scopes[i];
-        if (!one->meant) continue;
-        if (first && one->group != first->group) return 0;
-        first = one;
+        uint64_t group = d->scopes[i].meant ? d->scopes[i].group : 0;
+        if (group == 0 || columns / group + (columns % group != 0) != numbers) continue;
+        if (found && found != group) return 0;
+        found = group;
     }
-    return first ? first->group : 0;
+    return found;
 }

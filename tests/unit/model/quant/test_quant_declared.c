@@ -15,6 +15,7 @@
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define SCALED "w F8_E4M3 2,4 #56;w_scale F32 - #2"
 #define BLOCKS "w F8_E4M3 2,4 #56;w_scale F32 2,2 #2,3,4,5"
+#define PACKED "w_packed I32 2,1 #2576980377;w_scale F16 2,2 #15360;w_shape I64 2 #2,8"
 #define CT(rest) "{\"quant_method\":\"compressed-tensors\"" rest "}"
 #define WEIGHTS(text) ",\"config_groups\":{\"g\":{\"weights\":{" text "}}}"
 #define TWO(a, b) ",\"config_groups\":{\"g\":{\"weights\":{" a "}},\"h\":{\"weights\":{" b "}}}"
@@ -35,8 +36,7 @@ static void reads_configurations(void **unused) {
         { SCALED, "{\"quant_method\":\"fp_\"}", NULL, "expected a quant_method that is known" },
         { BLOCKS, CT(",\"config_groups\":{\"g\":{\"weights\":{" GROUPS("9,9", "2") "}},\"h\":{"
           "\"weights\":{" GROUPS("1,2", "4") "}},\"i\":{\"weights\":{" GROUPS("1,2", "2") "}}}"),
-          "w",
-          "scales of other blocks" },
+          "w", "=2,2,3,3,4,4,5,5" },
         { SCALED, "{}", NULL, "expected a quant_method that is known in the quantization_config of "
           "the metadata, found \"none\"" },
         { SCALED, "[1]", NULL, "expected a quantization_config in JSON in the metadata" },
@@ -76,15 +76,21 @@ static void reads_configurations(void **unused) {
           "=2,2,3,3,4,4,5,5" },
         { BLOCKS, CT(TWO("\"strategy\":\"block\",\"block_structure\":[9,9]",
                          "\"strategy\":\"block\",\"block_structure\":[1,2]")), "w",
+          "=2,2,3,3,4,4,5,5" },
+        { BLOCKS, CT(TWO("\"strategy\":\"block\",\"block_structure\":[9,9]",
+                         "\"strategy\":\"block\",\"block_structure\":[2,2]")), "w",
           "(config_groups), found that it tells scales of other blocks" },
         { BLOCKS, CT(WEIGHTS("\"group_size\":2")), "w", "=2,2,3,3,4,4,5,5" },
         { BLOCKS, CT(WEIGHTS("\"group_size\":4")), "w_scale", "expected the shape [2,1], found" },
-        { BLOCKS, CT(TWO("\"group_size\":4", "\"group_size\":2")), "w", "scales of other blocks" },
+        { BLOCKS, CT(TWO("\"group_size\":4", "\"group_size\":2")), "w", "=2,2,3,3,4,4,5,5" },
+        { BLOCKS, CT(TWO("\"group_size\":3", "\"group_size\":2")), "w", "scales of other blocks" },
+        { BLOCKS, CT(TWO("\"group_size\":3", "\"group_size\":9")), "w", "=2,2,2,3,4,4,4,5" },
+        { BLOCKS, CT(TWO("\"group_size\":1", "\"group_size\":9")), "w", "scales of other blocks" },
         { BLOCKS, CT(TWO("\"group_size\":2,\"strategy\":\"group\"", "\"group_size\":2")), "w",
           "=2,2,3,3,4,4,5,5" },
         { BLOCKS, CT(TWO("\"group_size\":2,\"strategy\":\"tensor_group\"",
                          "\"group_size\":2,\"strategy\":\"channel\"")), "w",
-          "scales of other blocks" },
+          "=2,2,3,3,4,4,5,5" },
         { BLOCKS, CT(TWO("\"strategy\":\"tensor\"", "\"strategy\":\"channel\"")), "w_scale",
           "expected the shape [2,1], found [2,2]" },
         { BLOCKS, CT(WEIGHTS("\"strategy\":\"row\"")), "w", "=2,2,3,3,4,4,5,5" },
@@ -99,8 +105,12 @@ static void reads_configurations(void **unused) {
         /* kinds, widths and zero points */
         { SCALED, CT(WEIGHTS("\"type\":\"float\",\"num_bits\":8")), "w", "=2,2" },
         { SCALED, CT(WEIGHTS("\"type\":\"int\"")), "w", "tells, found floats" },
-        { SCALED, CT(TWO("\"type\":\"int\"", "\"type\":\"float\"")), "w", "another type" },
-        { SCALED, CT(TWO("\"type\":\"int\"", "\"num_bits\":8")), "w", "another type" },
+        { SCALED, CT(TWO("\"type\":\"int\"", "\"type\":\"float\"")), "w", "=2,2" },
+        { SCALED, CT(TWO("\"type\":\"int\"", "\"num_bits\":8")), "w", "=2,2" },
+        { SCALED, CT(TWO("\"type\":\"int\"", "\"num_bits\":4,\"type\":\"float\"")), "w",
+          "as many bits as the" },
+        { SCALED, CT(TWO("\"type\":\"int\",\"num_bits\":8", "\"num_bits\":4,\"type\":\"float\"")),
+          "w", "another type" },
         { SCALED, CT(TWO("\"type\":\"float\"", "\"num_bits\":8")), "w", "=2,2" },
         { SCALED, CT(WEIGHTS("\"type\":\"real\"")), "w", "=2,2" },
         { SCALED, CT(WEIGHTS("\"num_bits\":4")), "w", "as many bits as the quantization_config" },
@@ -115,10 +125,16 @@ static void reads_configurations(void **unused) {
         { "w_packed I32 2,1;w_scale F16 2,2;w_shape I64 2 #2,8",
           CT(",\"format\":\"pack-quantized\"" WEIGHTS("\"num_bits\":4,\"actorder\":\"dynamic\"")),
           "w_packed", "a group for each column (g_idx), as desc_act or actorder says" },
-        { "w_packed I32 2,1 #2576980377;w_scale F16 2,2 #15360;w_shape I64 2 #2,8",
+        { PACKED, CT(",\"format\":\"pack-quantized\"" TWO("\"num_bits\":4,\"actorder\":\"group\"",
+                     "\"num_bits\":4")), "w_packed", "tells a group for each column (g_idx)" },
+        { PACKED, CT(",\"format\":\"pack-quantized\"" TWO("\"num_bits\":8,\"actorder\":\"group\"",
+                     "\"num_bits\":4")), "w", "=1,1" },
+        { PACKED, CT(",\"format\":\"pack-quantized\"" TWO("\"num_bits\":8,\"symmetric\":false",
+                     "\"num_bits\":4")), "w", "=1,1" },
+        { PACKED,
           CT(",\"format\":\"pack-quantized\"" WEIGHTS("\"num_bits\":4,\"actorder\":\"weight\"")),
           "w", "=1,1" },
-        { "w_packed I32 2,1 #2576980377;w_scale F16 2,2 #15360;w_shape I64 2 #2,8",
+        { PACKED,
           CT(",\"format\":\"pack-quantized\"" WEIGHTS("\"num_bits\":4,\"actorder\":null")),
           "w", "=1,1" },
         { BLOCKS, "{\"quant_method\":\"fp8\",\"weight_block_size\":[1,2]}", "w",
@@ -152,6 +168,10 @@ static void reads_configurations(void **unused) {
 #define INT8 "m.a.w I8 2,4 #3;m.a.w_scale F32 - #2"
 #define TARGETS(a, b) ",\"config_groups\":{\"g\":{\"targets\":[" a "],\"weights\":{" \
     "\"symmetric\":false}},\"h\":{\"targets\":[" b "],\"weights\":{\"symmetric\":true}}}"
+#define BITS(a, of_a, b, of_b) ",\"config_groups\":{\"g\":{\"targets\":[" a "],\"weights\":{" \
+    "\"num_bits\":" of_a "}},\"h\":{\"targets\":[" b "],\"weights\":{\"num_bits\":" of_b "}}}"
+#define IDLE(a, b, of_b) ",\"config_groups\":{\"g\":{\"targets\":[" a "],\"weights\":null}," \
+    "\"h\":{\"targets\":[" b "],\"weights\":{\"num_bits\":" of_b "}}}"
 #define GPTQ "m.a.qweight I32 1,8 #286331153;m.a.qzeros I32 1,1;m.a.scales F16 1,8 #15360"
 #define DYNAMIC(text) "{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":8," \
     "\"checkpoint_format\":\"gptq_v2\",\"dynamic\":{" text "}}"
@@ -168,7 +188,7 @@ static void reads_scopes(void **unused) {
         { INT8, CT(TARGETS("\"re:(?:x|m)\\\\.[ab]*?\"", "\"Linear\"")), "m.a.w", "tells zero" },
         { INT8, CT(TARGETS("\"re:a\"", "\"re:m\"")), "m.a.w", "=6,6" },
         { INT8, CT(TARGETS("\"re:m\\\\.\\\\d\"", "\"re:m\\\\.\\\\w\"")), "m.a.w", "=6,6" },
-        /* not decided: both have to fit */
+        /* not decided: any that fits is enough, unless values may be those of another */
         { INT8, CT(TARGETS("\"re:(?!m)\"", "\"Linear\"")), "m.a.w", "tells zero points" },
         { INT8, CT(TARGETS("\"re:[\\\\w]\"", "\"Linear\"")), "m.a.w", "tells zero points" },
         { INT8, CT(TARGETS("\"re:m++\"", "\"Linear\"")), "m.a.w", "tells zero points" },
@@ -176,9 +196,30 @@ static void reads_scopes(void **unused) {
         { INT8, CT(TARGETS("\"Linear\"", "\"Linear\"")), "m.a.w", "tells zero points" },
         { INT8, CT(TARGETS("\"m.b\"", "\"m.c\"")), "m.a.w", "tells zero points" },
         { INT8, CT(TARGETS("1,[2]", "\"m.a\"")), "m.a.w", "=6,6" },
-        { INT8, CT(",\"config_groups\":{\"g\":{\"targets\":[\"m.a\"],\"weights\":null},"
-                   "\"h\":{\"targets\":[\"Linear\"],\"weights\":{}}}"), "m.a.w",
-          "tells no quantised weights" },
+        { INT8, CT(BITS("\"Linear\"", "4", "\"Embedding\"", "8")), "m.a.w", "=6,6" },
+        { INT8, CT(BITS("\"Linear\"", "4", "\"Linear\"", "8")), "m.a.w", "=6,6" },
+        { INT8, CT(BITS("\"Linear\"", "4", "\"re:x\"", "8")), "m.a.w", "=6,6" },
+        { INT8, CT(BITS("\"re:m\"", "4", "\"Linear\"", "8")), "m.a.w", "another number of bits" },
+        { INT8, CT(BITS("\"re:(?=m)\"", "4", "\"re:m\"", "8")), "m.a.w", "=6,6" },
+        { INT8, CT(BITS("\"re:(?=m)\"", "8", "\"re:m\"", "4")), "m.a.w", "=6,6" },
+        { INT8, CT(BITS("\"Linear\"", "4", "\"Embedding\"", "2")), "m.a.w",
+          "as many bits as the quantization_config" },
+        /* without weights: of a module that nothing else may be told of */
+        { INT8, CT(IDLE("\"m.a\"", "\"Linear\"", "8")), "m.a.w", "=6,6" },
+        { INT8, CT(IDLE("\"m.a\"", "\"Linear\"", "4")), "m.a.w", "as many bits as the" },
+        { INT8, CT(IDLE("\"re:.*a\"", "\"re:m\"", "8")), "m.a.w", "=6,6" },
+        { INT8, CT(IDLE("\"Attention\"", "\"m.b\"", "8")), "m.a.w", "=6,6" },
+        { INT8, CT(IDLE("\"m.a\"", "\"m.b\"", "8")), "m.a.w", "tells no quantised weights" },
+        /* what a pattern has to hold is looked for before it is tried */
+        { INT8, CT(BITS("\"re:m\\\\.(b|a)\"", "8", "\"re:m\"", "4")), "m.a.w", "=6,6" },
+        { INT8, CT(BITS("\"re:mx?\\\\.x*a\"", "8", "\"m.b\"", "4")), "m.a.w", "=6,6" },
+        { INT8, CT(BITS("\"re:b|m\"", "4", "\"Linear\"", "8")), "m.a.w", "another number" },
+        { INT8, CT(BITS("\"re:mx{0,2}.[xa]\"", "4", "\"Linear\"", "8")), "m.a.w",
+          "another number" },
+        { INT8, CT(BITS("\"re:m\\\\.\xc3\xa9*a\"", "4", "\"Linear\"", "8")), "m.a.w",
+          "another number" },
+        { INT8, CT(BITS("\"re:m\\\\Wa\\\\b\"", "4", "\"Linear\"", "8")), "m.a.w",
+          "another number" },
         { INT8, CT(",\"config_groups\":{\"W8A8\":[\"m.a\"],\"h\":{\"targets\":[\"Linear\"],"
                    "\"weights\":{}}}"), "m.a.w", "=6,6" },
         /* GPTQModel: the first that matches counts */
@@ -190,7 +231,10 @@ static void reads_scopes(void **unused) {
         { GPTQ, DYNAMIC("\"-:m\":{}"), "m.a.qweight", "tells no quantised weights" },
         { GPTQ, DYNAMIC("\"m\":false"), "m.a.qweight", "tells no quantised weights" },
         { GPTQ, DYNAMIC("\"+:m\":{\"bits\":4},\"-:m\":{}"), "m.a.weight", "=1,1,1,1" },
-        { GPTQ, DYNAMIC("\"+:(?=m)\":{\"bits\":8}"), "m.a.qweight", "another number of bits" },
+        { GPTQ, DYNAMIC("\"+:(?=m)\":{\"bits\":8}"), "m.a.weight", "=1,1,1,1" },
+        { GPTQ, DYNAMIC("\"+:(?=m)\":{\"bits\":8},\"m\":{\"bits\":2}"), "m.a.qweight",
+          "another number of bits" },
+        { GPTQ, DYNAMIC("\"-:.*(?!b)\":{}"), "m.a.weight", "=1,1,1,1" },
         { GPTQ, DYNAMIC("\"+:(?=m)\":{\"bits\":4}"), "m.a.weight", "=1,1,1,1" },
     };
     (void)unused;
@@ -221,7 +265,13 @@ static void reads_mlx(void **unused) {
           "as a configuration tells of its layer, found another mode" },
         { MLX, "{\"bits\":4,\"group_size\":8,\"m\":false}", "m.weight",
           "of its layer, found false" },
-        { MLX, "{\"bits\":4,\"group_size\":8,\"x.m\":{\"bits\":8}}", "m.weight",
+        { MLX, "{\"bits\":4,\"group_size\":8,\"x.m\":{\"bits\":8}}", "m.weight", values },
+        { MLX, "{\"bits\":4,\"group_size\":8,\"x.m\":{\"bits\":4,\"group_size\":8}}", "m.weight",
+          values },
+        { MLX, "{\"bits\":4,\"group_size\":8,\"x.m\":{\"mode\":\"mxfp4\"}}", "m.weight", values },
+        { MLX, "{\"bits\":4,\"group_size\":8,\"m\":{\"bits\":4},\"x.m\":{\"bits\":8,"
+          "\"group_size\":4}}", "m.weight", values },
+        { MLX, "{\"bits\":4,\"group_size\":8,\"x.m\":{\"bits\":8,\"group_size\":4}}", "m.weight",
           "of its layer, found sizes of a layer that there is not: x.m" },
         { MLX, "{\"bits\":4,\"group_size\":8,\"x.m\":false}", "m.weight", values },
         { MLX, "{\"bits\":4,\"group_size\":8,\"m\":null}", "m.weight",
@@ -234,6 +284,8 @@ static void reads_mlx(void **unused) {
         { MLX, "{\"bits\":9,\"group_size\":8}", "m.weight", "of its layer, found another number" },
         { MLX, "{\"quant_method\":\"mlx\",\"group_size\":8}", "m.weight",
           "of its layer, found no configuration" },
+        { MLX, "{\"bits\":8,\"group_size\":8}", "m.weight", "expected whole groups of columns" },
+        { MLX, "{\"bits\":3,\"group_size\":8}", "m.weight", "expected whole groups of columns" },
         { MLX, "{\"bits\":4,\"group_size\":4}", "m.scales",
           "found the shape [2,1]" },
     };

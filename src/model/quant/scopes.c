@@ -21,7 +21,8 @@ enum { TARGET_NAME, TARGET_PATTERN, TARGET_CLASS, TARGET_KINDS };
 
 struct sfti_declared_target {
     sft_span text;
-    sft_span part; /* that is in every text which a pattern matches */
+    sft_span part; /* that is in every text which a pattern matches; NULL: not looked for */
+    sft_span head; /* that it begins with */
     uint8_t kind;
     sfti_regex *regex; /* of a pattern; NULL: it is not understood */
 };
@@ -81,14 +82,14 @@ static size_t translate_pattern(sft_span text, char *out) {
     return len;
 }
 
-/* The longest run of plain characters that has to be in what a pattern matches; out has room for
- * it. */
+/* The longest run of plain characters that has to be in what a pattern matches, or NULL where it
+ * has alternatives; out has room for it. */
 static sft_span required_part(sft_span text, char *out) {
     size_t best = 0, most = 0, begin = 0, len = 0, depth = 0;
     for (size_t i = 0; i <= text.len; i++) {
         char c = i < text.len ? text.data[i] : 0, next = i + 1 < text.len ? text.data[i + 1] : 0;
         bool escaped = c == '\\' && next && strchr(".-_/:", next);
-        if (c == '|' && depth == 0) return (sft_span){ out, 0 };
+        if (c == '|' && depth == 0) return (sft_span){ NULL, 0 };
         bool ascii = c > 0 && (unsigned char)c < 0x80;
         bool plain = depth == 0 && (escaped || (ascii && !strchr("\\.^$*+?{}[]()", c)));
         if (plain) {
@@ -109,6 +110,22 @@ static sft_span required_part(sft_span text, char *out) {
     return (sft_span){ out + best, most };
 }
 
+/* The plain characters that a pattern without alternatives begins with, 0 for one of any kind; out
+ * has room for them. */
+static sft_span fixed_head(sft_span text, char *out) {
+    size_t len = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        bool escaped = text.data[i] == '\\' && i + 1 < text.len
+                    && strchr(".-_/:", text.data[i + 1]);
+        i += escaped;
+        char c = text.data[i], next = i + 1 < text.len ? text.data[i + 1] : ' ';
+        bool any = c == '.' && !escaped, ascii = (unsigned char)c < 0x80;
+        if (strchr("*+?{", next) || !ascii || (!escaped && strchr("\\^$*+?{}[]()", c))) break;
+        out[len++] = any ? 0 : c;
+    }
+    return (sft_span){ out, len };
+}
+
 /* False when out of memory. */
 static bool read_pattern(sft_span text, sfti_scopes_matching *matching, sfti_arena *arena,
                          sfti_declared_target *out) {
@@ -117,12 +134,13 @@ static bool read_pattern(sft_span text, sfti_scopes_matching *matching, sfti_are
     if (matching->patterns++ >= EXPRESSIONS_MOST) return true;
     char *made = sfti_arena_array(arena, (uint64_t)text.len + 1, 5);
     size_t len = made ? translate_pattern(text, made) : 0;
-    char *part = sfti_arena_take(arena, text.len + 1);
+    char *part = sfti_arena_array(arena, (uint64_t)text.len + 1, 2);
     if (!made || !part) return false;
     if (len > 0 && sfti_regex_new((sft_span){ made, len }, &alloc, &out->regex, NULL)
                    == SFT_OUT_OF_MEMORY)
         return false;
     if (out->regex) out->part = required_part(text, part);
+    if (out->part.data) out->head = fixed_head(text, part + text.len + 1);
     return true;
 }
 
@@ -145,6 +163,16 @@ static bool holds_part(sft_span text, sft_span part) {
     return part.len == 0;
 }
 
+/* Whether a text may begin as the head tells. */
+static bool has_head(sft_span head, sft_span text) {
+    for (size_t i = 0; i < head.len; i++) {
+        if (i == text.len) return false;
+        if ((unsigned char)text.data[i] >= 0x80) return true; /* one character of several bytes */
+        if (head.data[i] && head.data[i] != text.data[i]) return false;
+    }
+    return true;
+}
+
 /* Steps of expressions are counted as their characters; those of {m,n} may be as many as all. */
 static uint64_t work_of(const sfti_declared_target *target, sft_span module) {
     bool times = memchr(target->text.data, '{', target->text.len) != NULL;
@@ -155,9 +183,11 @@ static uint64_t work_of(const sfti_declared_target *target, sft_span module) {
 static target_match match_target(const sfti_declared_target *target, sft_span module,
                                  uint64_t *work) {
     if (*work == 0) return TARGET_OPEN;
-    uint64_t more = target->kind == TARGET_PATTERN ? 1 + module.len / 16 : 1;
+    uint64_t more = target->kind == TARGET_PATTERN ? 1 + module.len / 32 : 1;
     bool same = sft_span_equal(target->text, module), runs = false;
-    if (!same && target->regex && holds_part(module, target->part))
+    if (!same && target->regex
+        && (!target->part.data
+            || (has_head(target->head, module) && holds_part(module, target->part))))
         runs = true, more += work_of(target, module);
     *work = *work > more ? *work - more : 0;
     if (target->kind == TARGET_NAME || same) return same ? TARGET_YES : TARGET_NO;

@@ -213,6 +213,12 @@ static void reads_scopes(void **unused) {
         /* what a pattern has to hold is looked for before it is tried */
         { INT8, CT(BITS("\"re:m\\\\.(b|a)\"", "8", "\"re:m\"", "4")), "m.a.w", "=6,6" },
         { INT8, CT(BITS("\"re:mx?\\\\.x*a\"", "8", "\"m.b\"", "4")), "m.a.w", "=6,6" },
+        { INT8, CT(BITS("\"re:m.a.*\"", "4", "\"Linear\"", "8")), "m.a.w", "another number" },
+        { INT8, CT(BITS("\"re:^m\\\\.a+$\"", "4", "\"Linear\"", "8")), "m.a.w", "another number" },
+        { INT8, CT(BITS("\"re:m\\\\..a\"", "4", "\"Linear\"", "8")), "m.a.w", "=6,6" },
+        { INT8, CT(BITS("\"re:m.b\"", "4", "\"Linear\"", "8")), "m.a.w", "=6,6" },
+        { "\xc3\xa9.a.w I8 2,4 #3;\xc3\xa9.a.w_scale F32 - #2",
+          CT(BITS("\"re:..a\"", "4", "\"Linear\"", "8")), "\xc3\xa9.a.w", "another number" },
         { INT8, CT(BITS("\"re:b|m\"", "4", "\"Linear\"", "8")), "m.a.w", "another number" },
         { INT8, CT(BITS("\"re:mx{0,2}.[xa]\"", "4", "\"Linear\"", "8")), "m.a.w",
           "another number" },

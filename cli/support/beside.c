@@ -2,6 +2,7 @@
  * tests/cli/dup/adapters.txt, tests/cli/dup/quantised.txt. */
 #include "support/beside.h"
 
+#include "keys/digest_keys.h"
 #include "quant/beside.h"
 #include "support/adapters.h"
 
@@ -39,10 +40,15 @@ static sft_code check_all(cli *c, const char *const *models, size_t count, const
     sft_code code = sfti_declared_beside(to, c->open.files, &arena, &there, err);
     for (size_t i = 0; !code && there.len > 0 && i < count; i++) {
         code = sfti_declared_beside(models[i], c->open.files, &arena, &own, err);
-        if (!code && !sft_span_equal(own, there))
+        bool other = !code && !sft_span_equal(own, there);
+        if (other && c->set.force) {
+            c->forced = to;
+            c->forced_by = SFTI_QUANT_CONFIG_KEY;
+        } else if (other)
             code = sfti_fail(err, SFT_BAD_ARGUMENT, "expected beside a new file what declares the "
                              "quantised layers of %s, or nothing, found a quantization_config of "
-                             "others, by which they would be read: write to another folder",
+                             "others, by which they would be read: write to another folder, "
+                             "or give --force",
                              models[i]);
     }
     sfti_arena_free(&arena);

@@ -58,6 +58,10 @@ static bool says(const told_member *one) {
         return HAS_TEXT(one->name, null_says);
     if (sft_span_equal(one->name, sft_span_cstr("init_lora_weights")))
         return json.type == SFTI_JSON_STRING && !sfti_json_is(&json, "gaussian");
+    if (sft_span_equal(one->name, sft_span_cstr("use_cayley_neumann"))) /* PEFT's defaults */
+        return json.type != SFTI_JSON_TRUE;
+    if (sft_span_equal(one->name, sft_span_cstr("num_cayley_neumann_terms")))
+        return json.type != SFTI_JSON_UINT || json.value != 5;
     return !HAS_TEXT(one->name, patterns) || sfti_json_next(&json) != SFTI_JSON_OBJECT_END;
 }
 
@@ -153,6 +157,7 @@ bool sfti_adapter_told_alike(sft_span a, sft_span b) {
 sfti_adapter_told sfti_adapter_told_of(sft_span text) {
     static const char *const by_default[] = { "LORA", "LOHA", "LOKR" };
     static const char *const without[] = { "IA3", "LN_TUNING", "BOFT", "FOURIERFT", "VERA", "HRA" };
+    static const char *const rotation[] = { "OFT" };
     static const char *const plain[] = { "peft_type", "r", "lora_alpha", "alpha", "use_dora" };
     members all;
     sfti_adapter_told told = { true, true };
@@ -169,9 +174,11 @@ sfti_adapter_told sfti_adapter_told_of(sft_span text) {
     told.counts = all.count > 0;
     if (type && is_type(type, without, sizeof without / sizeof *without))
         told.counts = find_member(&all, sft_span_cstr("fan_in_fan_out")) != NULL;
-    bool factors = !type || is_type(type, by_default, 2);
-    if (!factors || !alpha || !rank || !values_alike(alpha->value, rank->value)) return told;
-    told.counts = false; /* alpha is the rank: so it is taken where nothing tells it */
+    bool turns = type && is_type(type, rotation, 1);
+    bool factors = (!type || is_type(type, by_default, 2)) && alpha && rank
+                && values_alike(alpha->value, rank->value);
+    if (!turns && !factors) return told;
+    told.counts = false; /* alpha is the rank, as where nothing tells it; or there is none */
     for (size_t i = 0; i < all.count; i++) told.counts |= !HAS_TEXT(all.all[i].name, plain);
     return told;
 }

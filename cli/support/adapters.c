@@ -2,6 +2,7 @@
  * tests/cli/mv/adapters.txt, tests/cli/dup/adapters.txt. */
 #include "support/adapters.h"
 
+#include "keys/adapter_told.h"
 #include "os/io.h"
 #include "os/path.h"
 #include "support/companions.h"
@@ -66,38 +67,73 @@ sft_code cli_read_adapter_config(cli *c, const char *model, sft_buffer *out, sft
 
 /* ── What is written ── */
 
-static void say_left(cli *c, const char *model) {
-    cli_flush(&c->out);
-    cli_text(&c->err, "safetensors: note: ");
-    cli_path(&c->err, model, ": its adapter_config.json, which tells its alpha, is not copied: "
-                             "\"lora convert --to kohya\" writes alphas into the file\n");
-    cli_flush(&c->err);
+void cli_say_beside(cli *c) {
+    if (c->left || c->bare || c->forced) cli_flush(&c->out);
+    if (c->left) {
+        cli_text(&c->err, "safetensors: note: ");
+        cli_path(&c->err, c->left, ": its adapter_config.json, which tells its alpha, is not "
+                                   "copied, and is read only beside a file called "
+                                   "adapter_model.*\n");
+    }
+    if (c->bare) {
+        cli_text(&c->err, "safetensors: note: ");
+        cli_path(&c->err, c->bare, ": the quantization_config beside it, which declares how its "
+                                   "layers are read, does not go with it\n");
+    }
+    if (c->forced) {
+        cli_text(&c->err, "safetensors: note: ");
+        cli_path(&c->err, c->forced, ": is read by the %s beside it, whatever that is of\n",
+                 c->forced_by);
+    }
+    if (c->left || c->bare || c->forced) cli_flush(&c->err);
+    c->left = c->bare = c->forced = NULL;
+}
+
+/* Whether a file lies in the folder of OUT, by whose configuration it is meant to be read. */
+static bool in_folder_of(cli *c, const char *model, const char *to) {
+    sfti_arena arena = { .alloc = c->alloc };
+    os_info a, b;
+    const char *paths[2] = { cli_join_path(&arena, cli_folder_of(model), CLI_ADAPTER_CONFIG),
+                             cli_join_path(&arena, cli_folder_of(to), CLI_ADAPTER_CONFIG) };
+    bool same = strcmp(model, "-") != 0 && !cli_is_remote(c, model) && paths[0] && paths[1]
+             && !sfti_os_info_path(paths[0], true, &a) && !sfti_os_info_path(paths[1], true, &b)
+             && a.device == b.device && a.inode == b.inode;
+    sfti_arena_free(&arena);
+    return same;
 }
 
 sft_code cli_check_adapter_config(cli *c, const char *const *models, size_t count, const char *to,
                                   sft_error *err) {
-    sft_buffer there = { .alloc = c->alloc };
-    const char *configured = NULL;
-    bool fits = count > 0;
+    sft_buffer there = { .alloc = c->alloc }, first = { .alloc = c->alloc };
+    const char *configured = NULL, *left = NULL;
+    bool fits = count > 0, alike = true;
+    c->left = c->bare = c->forced = NULL;
     sft_code code = to ? cli_read_adapter_config(c, to, &there, err) : SFT_OK;
-    sft_span beside = { there.data, there.len };
     for (size_t i = 0; !code && i < count; i++) {
         sft_buffer own = { .alloc = c->alloc };
-        code = cli_read_adapter_config(c, models[i], &own, err);
-        if (own.len > 0 && !configured) configured = models[i];
-        fits = fits && sft_span_equal((sft_span){ own.data, own.len }, beside);
+        code = cli_read_adapter_config(c, models[i], i ? &own : &first, err);
+        sft_span text = cli_read_text(i ? &own : &first);
+        if (!configured && text.len > 0) configured = models[i];
+        if (!left && sfti_adapter_told_of(text).alpha) left = models[i];
+        alike = alike && sfti_adapter_told_alike(text, cli_read_text(&first));
+        fits = fits && (sfti_adapter_told_alike(text, cli_read_text(&there))
+                        || (text.len == 0 && there.len > 0 && in_folder_of(c, models[i], to)));
         sft_buffer_free(&own);
     }
-    if (!code && !fits && there.len > 0)
-        code = sfti_fail(err, SFT_BAD_ARGUMENT, "expected no adapter_config.json beside a new file "
-                         "of this name, which would be read with its alpha, found one");
-    else if (!code && !fits && configured && count > 1)
+    if (!code && !fits && configured && !alike)
         code = sfti_fail(err, SFT_BAD_ARGUMENT, "expected models that hold their alphas, found "
                          "that adapter_config.json tells those of %s: \"lora stack\" joins "
                          "adapters, \"lora convert --to kohya\" writes alphas into a file",
                          configured);
-    else if (!code && !fits && configured)
-        say_left(c, configured);
+    else if (!code && !fits && there.len > 0 && !c->set.force)
+        code = sfti_fail(err, SFT_BAD_ARGUMENT, "expected no adapter_config.json beside a new file "
+                         "of this name, which would be read with its alpha, found one: --force "
+                         "writes it all the same");
+    else if (!code && !fits && there.len > 0)
+        c->forced = to, c->forced_by = CLI_ADAPTER_CONFIG;
+    else if (!code && !fits)
+        c->left = left;
     sft_buffer_free(&there);
+    sft_buffer_free(&first);
     return code;
 }

@@ -14,9 +14,11 @@ bool cli_is_adapter_model(const char *path);
 sft_code cli_read_adapter_config(cli *c, const char *model, sft_buffer *out, sft_error *err);
 
 /* Before what is made of models goes to the file `to` (NULL: not to a file that is there, or to
- * standard output): refuses to put it beside the configuration of another adapter, and to lose
- * those of several models; of one it is told that it is not copied. */
+ * standard output): refuses to put it beside the configuration of another adapter, unless --force
+ * is given, and to lose different ones of several models. */
 sft_code cli_check_adapter_config(cli *c, const char *const *models, size_t count, const char *to,
                                   sft_error *err);
+/* With what was written: that it lacks what lies beside the model, or is read by another model's. */
+void cli_say_beside(cli *c);
 
 #endif

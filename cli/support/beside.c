@@ -2,6 +2,7 @@
  * tests/cli/dup/adapters.txt, tests/cli/dup/quantised.txt. */
 #include "support/beside.h"
 
+#include "keys/digest_keys.h"
 #include "quant/beside.h"
 #include "support/adapters.h"
 
@@ -36,13 +37,20 @@ static sft_code check_all(cli *c, const char *const *models, size_t count, const
                           sft_error *err) {
     sfti_arena arena = { .alloc = c->alloc };
     sft_span there = { NULL, 0 }, own;
-    sft_code code = sfti_declared_beside(to, c->open.files, &arena, &there, err);
-    for (size_t i = 0; !code && there.len > 0 && i < count; i++) {
+    sft_code code = to ? sfti_declared_beside(to, c->open.files, &arena, &there, err) : SFT_OK;
+    for (size_t i = 0; !code && i < count; i++) {
         code = sfti_declared_beside(models[i], c->open.files, &arena, &own, err);
-        if (!code && !sft_span_equal(own, there))
+        bool other = !code && !sft_span_equal(own, there);
+        if (other && there.len == 0) {
+            c->bare = models[i];
+        } else if (other && c->set.force) {
+            c->forced = to;
+            c->forced_by = SFTI_QUANTISER_KEY;
+        } else if (other)
             code = sfti_fail(err, SFT_BAD_ARGUMENT, "expected beside a new file what declares the "
                              "quantised layers of %s, or nothing, found a quantization_config of "
-                             "others, by which they would be read: write to another folder",
+                             "others, by which they would be read: write to another folder, "
+                             "or give --force",
                              models[i]);
     }
     sfti_arena_free(&arena);
@@ -70,8 +78,9 @@ sft_code cli_check_moved_quantiser(cli *c, const char *path, const char *to, sft
     sft_set_options options = cli_set_options(c);
     sft_set *set = NULL;
     sft_code code = check_all(c, &path, 1, to, err);
-    if (code != SFT_BAD_ARGUMENT) return code;
-    if (sft_set_open(path, &options, &set, NULL) || !sfti_declared_may(set)) code = SFT_OK;
+    if (code != SFT_BAD_ARGUMENT && !c->bare) return code;
+    if (sft_set_open(path, &options, &set, NULL) || !sfti_declared_may(set))
+        code = SFT_OK, c->bare = NULL;
     sft_set_close(set);
     return code;
 }

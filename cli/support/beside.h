@@ -9,8 +9,9 @@
 /* The SHA-256 of all that; empty where there is none. set: NULL where its tensors are not known. */
 sft_code cli_digest_beside(cli *c, const char *model, const sft_set *set,
                            char hex[SFT_HASH_TEXT_SIZE], sft_error *err);
-/* Before tensors of models go to the file `to`: refuses to put what may be codes of
- * quantised layers beside a declaration that is not that beside the models. */
+/* Before tensors of models go to the file `to` (NULL: to a new folder): refuses to put what may be
+ * codes of quantised layers beside a declaration that is not that beside the models, unless --force
+ * is given; that one is lost is told with the result (cli_say_beside). */
 sft_code cli_check_quantiser(cli *c, const cli_parts *parts, const char *to, sft_error *err);
 /* The same for all tensors of a file at that path. */
 sft_code cli_check_file_quantiser(cli *c, const sft_file *file, const char *path, const char *to,

@@ -29,6 +29,10 @@ typedef struct cli {
     bool several;    /* results are told apart by their paths */
     bool folder_unmade; /* that of -o, which is made but in a dry run */
     unsigned dropped; /* digests (keys/digest_keys.h) that the result does not record */
+    const char *left;   /* a model whose adapter_config.json the result lacks, or NULL */
+    const char *bare;   /* the same of what declares its quantised layers */
+    const char *forced; /* the result, which is read by the file forced_by beside it, or NULL */
+    const char *forced_by;
     bool same; /* of the edit with -o: what is written is as it was */
     size_t passed[CLI_OTHER_FORMATS]; /* files of other formats in the folders so far */
     size_t changed, unchanged; /* models that were, or would be, written, and that need not be */

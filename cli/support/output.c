@@ -375,7 +375,8 @@ void cli_say_dropped(cli *c, const char *path) {
 void cli_say_written(cli *c, const cli_written *written) {
     cli_object object;
     if (written->file_count > 0) c->changed++;
-    else c->unchanged++;
+    else c->unchanged++, c->left = c->bare = c->forced = NULL;
+    cli_say_beside(c);
     if (!cli_is_json(c)) {
         say_human(c, written);
         if (c->dropped) cli_say_dropped(c, written->output);
@@ -462,8 +463,7 @@ static uint32_t parts_mode(const cli_parts *parts) {
     return mode;
 }
 
-sft_code cli_output_sources(cli *c, const cli_parts *parts, cli_output *out,
-                            sft_error *err) {
+sft_code cli_output_sources(cli *c, const cli_parts *parts, cli_output *out, sft_error *err) {
     int64_t youngest = INT64_MIN, time = 0;
     sft_code code = SFT_OK;
     if (!out->in_place) sfti_mode_common(&out->options.mode, parts_mode(parts));
@@ -567,6 +567,7 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
     sft_code code = SFT_OK;
     if (!parts->configured)
         code = cli_check_adapter_config(c, parts->opened, parts->set_count, NULL, err);
+    if (!code) code = cli_check_quantiser(c, parts, NULL, err);
     if (code) return code;
     const char *index = parts->set_count == 1 ? sft_set_index_path(parts->sets[0]) : NULL;
     o.options = (sft_save_set_options)SFT_SAVE_SET_OPTIONS_INIT;

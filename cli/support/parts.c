@@ -1,6 +1,7 @@
 /* The tensors of models as parts to be written. */
 #include "support/parts.h"
 
+#include "keys/adapter_told.h"
 #include "keys/digest_keys.h"
 #include "keys/listed.h"
 #include "base/names.h"
@@ -181,7 +182,10 @@ static sft_code settle_picks(cli_parts *p, sft_error *err) {
                      && !(p->listed.data && sft_span_equal(one.key, sft_span_cstr(SFTI_LISTED_KEY)))
                      && !sft_span_equal(one.value, other.value)) {
                 p->conflicts++;
-                if (sfti_is_reading_key(one.key)) p->two = one.key;
+                bool adapter = sft_span_equal(one.key, sft_span_cstr(SFTI_LORA_CONFIG_KEY));
+                if (sfti_is_reading_key(one.key)
+                    && !(adapter && sfti_adapter_told_alike(one.value, other.value)))
+                    p->two = one.key;
             }
         }
         p->metadata_count = 0;

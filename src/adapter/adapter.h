@@ -65,6 +65,7 @@ typedef struct sfti_lora {
     size_t unread_count;
     sfti_lora_config configs[SFTI_LORA_CONFIGS];
     size_t config_count;
+    bool describes; /* set before opening: components are not checked */
 } sfti_lora;
 
 /* Reads all names, shapes and alphas. config: the text of adapter_config.json, or empty. The set
@@ -97,7 +98,7 @@ sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *module, d
 sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component, sft_error *err);
 /* Whether a configuration is about a module. Those that are about one agree. */
 bool sfti_lora_config_covers(const sfti_lora_config *config, sft_span module);
-/* Refuses metadata of which no component has a module. */
+/* Refuses metadata of which no component has a module, and that would change the modules. */
 sft_code sfti_lora_check_components(const sfti_lora *lora, sft_error *err);
 /* The configuration of a module, or NULL. */
 const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span module);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "keys/adapter_told.h"
 #include "os/io.h"
 #include "text/text.h"
 
@@ -220,6 +221,10 @@ sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component
         if (!config)
             return sfti_fail(err, SFT_CAST_DTYPE, "expected at most %d components in the "
                              "adapter's configuration, found more", SFTI_LORA_CONFIGS);
+        if (!sfti_adapter_tells(sfti_from(key, cut))) {
+            sfti_json_skip(&json);
+            continue;
+        }
         sft_code code = take_member(lora, config, sfti_from(key, cut), &json, err);
         if (code) return code;
     }
@@ -256,15 +261,27 @@ const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span modu
     return all;
 }
 
-/* Metadata that are about no module at all are about these modules under other names. Where each
- * has a tensor of alpha, they would tell nothing more. */
+/* Whether a module without a tensor of alpha would be read otherwise with a configuration. */
+static bool changes(const sfti_lora_config *config, const sfti_lora_module *m) {
+    double alpha;
+    bool scaled = m->rank > 0 || m->type == SFTI_TYPE_LOKR;
+    if (m->slot[SFTI_SLOT_ALPHA] > 0 || m->type == SFTI_TYPE_FULL) return false;
+    return config->pattern_count > 0 || config->rslora || config->fan_in_fan_out
+        || config->unlike.len > 0
+        || (scaled && sfti_lora_config_alpha(config, m->name, &alpha)
+            && (alpha < (double)m->rank || alpha > (double)m->rank));
+}
+
+/* Metadata that are about no module at all are about these modules under other names, which counts
+ * only where they would be read otherwise. */
 sft_code sfti_lora_check_components(const sfti_lora *lora, sft_error *err) {
     char told[160];
-    size_t len = 0, alphas = 0;
-    for (size_t k = 0; k < lora->count; k++)
-        alphas += lora->modules[k].slot[SFTI_SLOT_ALPHA] > 0
-               || lora->modules[k].type == SFTI_TYPE_FULL;
-    if (alphas == lora->count) return SFT_OK;
+    size_t len = 0;
+    bool any = false;
+    for (size_t i = 0; i < lora->config_count; i++)
+        for (size_t k = 0; k < lora->count && !any && !lora->configs[i].beside; k++)
+            any = changes(&lora->configs[i], &lora->modules[k]);
+    if (!any) return SFT_OK;
     for (size_t i = 0; i < lora->config_count; i++) {
         const sfti_lora_config *config = &lora->configs[i];
         size_t clipped = config->prefix.len < 40 ? config->prefix.len : 40;

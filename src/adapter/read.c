@@ -560,7 +560,6 @@ sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft
     if (!code && inside.data) code = sfti_lora_config_read(out, inside, true, err);
     if (!code) code = group_tensors(out, err);
     if (!code) code = drop_empty(out, err);
-    if (!code) code = sfti_lora_check_components(out, err);
     for (size_t i = 0; !code && i < out->config_count; i++)
         if (out->configs[i].dotted > 0 && out->count > PATTERNS_MOST / out->configs[i].dotted)
             code = sfti_fail(err, SFT_CAST_DTYPE,
@@ -572,7 +571,7 @@ sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft
         if (!code) code = size_module(out, &out->modules[i], err);
         if (!code) code = scale_module(out, &out->modules[i], err);
     }
-    return code;
+    return code || out->describes ? code : sfti_lora_check_components(out, err);
 }
 
 void sfti_lora_close(sfti_lora *lora) {

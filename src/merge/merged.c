@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/siphash.h"
+#include "keys/adapter_told.h"
 #include "keys/digest_keys.h"
 #include "os/workers.h"
 #include "safetensors_cast.h"
@@ -249,7 +250,7 @@ static sft_code check_configs(const sfti_merge_plan *plan, size_t *blame, sft_er
             sft_span config = { "", 0 };
             (void)sft_file_metadata_get(file, sft_span_cstr(SFTI_LORA_CONFIG_KEY), &config);
             if (i + s == 0) first = config;
-            if (sft_span_equal(first, config)) continue;
+            if (sfti_adapter_told_alike(first, config)) continue;
             *blame = i;
             return sfti_fail(err, SFT_BAD_ARGUMENT,
                              "expected one configuration of adapters (" SFTI_LORA_CONFIG_KEY

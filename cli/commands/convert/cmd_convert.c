@@ -5,6 +5,7 @@
 #include "convert/dropped.h"
 #include "safetensors_convert.h"
 #include "support/adapters.h"
+#include "support/beside.h"
 #include "support/files.h"
 #include "support/fresh.h"
 #include "support/hash.h"
@@ -257,6 +258,7 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
     sft_code code = folder ? cli_check_adapter_config(c, run->parts.opened, 1, NULL, err)
                            : cli_output_begin(&out, c, run->input, CLI_TARGET_EITHER, err);
     if (!folder && !code) code = cli_output_sources(c, &run->parts, &out, err);
+    else if (!code && !c->set.dequantize) code = cli_check_quantiser(c, &run->parts, NULL, err);
     const char *output = folder ? c->set.output : out.path;
     run->parts.path = !code ? run->input : folder ? output : out.blame;
     if (code) return code;

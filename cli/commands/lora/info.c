@@ -215,12 +215,15 @@ static void print_json(const lora_told *told) {
 
 static void tell_one(cli *c, char *operand) {
     sft_error err = SFT_ERROR_INIT;
-    lora_told told = { .c = c, .arena = { .alloc = c->alloc } };
+    sft_error other = SFT_ERROR_INIT;
+    lora_told told = { .c = c, .arena = { .alloc = c->alloc }, .adapter = { .describes = true } };
     sft_code code = lora_open(c, operand, false, &told.adapter, &err);
     if (!code) code = gather(&told, &err);
     if (code) lora_fail(c, told.adapter.path, &err);
     else if (cli_is_json(c)) print_json(&told);
     else print_groups(&told);
+    if (!code && sfti_lora_check_components(&told.adapter.lora, &other))
+        cli_warn(c, told.adapter.path, &other);
     sfti_arena_free(&told.arena);
     lora_close(&told.adapter);
 }

@@ -14,6 +14,7 @@ typedef struct lora_adapter {
     const char *path; /* of the file or index */
     sft_set *set;
     bool borrowed; /* the set */
+    bool describes; /* set before opening: metadata of other names do no harm */
     sft_buffer config; /* adapter_config.json beside it, or empty */
     sfti_lora lora;
     sfti_lora_map map;

@@ -20,6 +20,7 @@ sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_
     out->operand = out->path = operand;
     out->strength = 1;
     out->config.alloc = out->lora.arena.alloc = c->alloc;
+    out->lora.describes = out->describes;
     const char *number;
     sft_code code = strength ? cli_cut_number(c, operand, &number, &out->strength, err) : SFT_OK;
     if (!code) code = cli_open_operand(c, operand, &out->inputs, &input, &out->set, err);

@@ -107,7 +107,7 @@ const cli_command cli_merge_command = {
     "says so; lists of torchao's tensors (tensor_names) become one; different declarations of "
     "quantised layers (_quantization_metadata, quantization_config) or configurations of adapters "
     "(lora_adapter_metadata) are an error, and so is PEFT's adapter_config.json of one, unless all "
-    "and OUT have the same. "
+    "have one that tells the same. "
     "Digests of the old data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped.\n"
     "With --method writes one model that is computed from several: linear, slerp, nuslerp, "
     "multislerp, karcher, task_arithmetic, ties, dare_linear, dare_ties, breadcrumbs, "

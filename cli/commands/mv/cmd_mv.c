@@ -4,6 +4,7 @@
 #include "commands/mv/mv.h"
 #include "commands/note/note.h"
 #include "os/io.h"
+#include "support/adapters.h"
 #include "support/files.h"
 #include "support/hints.h"
 #include "support/records.h"
@@ -280,6 +281,9 @@ static void tell(mv_run *run, const mv_unit *unit) {
     const char *to = moves->count == 0    ? unit->unit.path
                    : unit->unit.is_folder ? unit->to
                                           : moves->items[0].to;
+    c->left = unit->left && moves->count > 0 ? unit->unit.path : NULL;
+    c->bare = unit->bare && moves->count > 0 ? unit->unit.path : NULL;
+    cli_say_beside(c);
     if (cli_is_json(c)) {
         tell_json(run, unit->unit.path, to, moves, false);
         return;
@@ -523,13 +527,13 @@ const cli_command cli_mv_command = {
     "A model moves with what info reads as its own: all shards and the index, sidecars and "
     "pictures that begin with its name (NAME.civitai.info, NAME.preview.png, NAME.sha256), and "
     "adapter_config.json with PEFT's adapter_model, whose alpha it tells (a name or a folder in "
-    "which it would not is refused). What is shared stays, such as the README of a folder with "
-    "other models; sidecars and shards that another model has as well, and external data of ONNX "
-    "that are not called like the model, are copied. Sidecars of LoRA Manager say where the model "
-    "lies; these paths follow. A folder that is named, and a pipeline, moves as a whole. A "
-    "symbolic link stays. A model in several files (shards, GGUF in parts, external data of ONNX) "
-    "is not renamed: NAME becomes a folder, without the extension, in which the files keep their "
-    "names.\n"
+    "which another would be read is refused). What is shared stays, such as the README of a "
+    "folder with other models; sidecars and shards that another model has as well, and external "
+    "data of ONNX that are not called like the model, are copied. Sidecars of LoRA Manager say "
+    "where the model lies; these paths follow. A folder that is named, and a pipeline, moves as a "
+    "whole. A symbolic link stays. A model in several files (shards, GGUF in parts, external data "
+    "of ONNX) is not renamed: NAME becomes a folder, without the extension, in which the files "
+    "keep their names.\n"
     "With --to, each model that is named or found goes to a path made of its facts, below the "
     "folder that was searched; one that is named, below the folder that it lies in: {base_model}, "
     "{kind}, {name} and all other fields of info -f; {name|stem} is the first that is known, stem "

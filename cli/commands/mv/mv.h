@@ -39,6 +39,8 @@ typedef struct mv_unit {
     const char *to;  /* absolute: the file without its ending, or the folder */
     const char *to_folder; /* the same if the folder that it lies in moves; NULL: never */
     cli_moves moves; /* empty: it is where it belongs */
+    bool left; /* without its adapter_config.json */
+    bool bare; /* without what declares its quantised layers */
     size_t record, record_len; /* of the journal's text */
     bool made;
 } mv_unit;

@@ -2,6 +2,7 @@
 #include "commands/mv/mv.h"
 
 #include "base/order.h"
+#include "keys/adapter_told.h"
 #include "os/io.h"
 #include "support/adapters.h"
 #include "support/beside.h"
@@ -230,31 +231,49 @@ static sft_code has_adapter(mv_plan *plan, const char *path, const taken *moved,
 
 static sft_code fail_config(sft_error *err) {
     return cli_fail_hint(err, SFT_BAD_ARGUMENT, SFT_HINT_NONE,
-                         "expected a name and a folder in which " CLI_ADAPTER_CONFIG " tells the "
-                         "alpha of this adapter as before, found others: move its whole folder, or "
-                         "write alphas into it with \"lora convert --to kohya\"");
+                         "expected a name and a folder in which " CLI_ADAPTER_CONFIG " tells of "
+                         "this adapter what it did, found others: move its whole folder, or this "
+                         "file under its name into a folder of its own");
 }
 
-/* adapter_config.json tells the alpha of the adapter_model beside it, and goes with that. */
-static sft_code take_config(mv_plan *plan, cli_moves *moves, const char **blame, sft_error *err) {
+/* adapter_config.json tells the alpha of the adapter_model beside it, and goes with that. What
+ * stays where it is, and what would be read in the same way, loses nothing. */
+static sft_code take_config(mv_plan *plan, mv_unit *unit, const char **blame, sft_error *err) {
+    cli_moves *moves = &unit->moves;
     const char *from = moves->items[0].from, *to = moves->items[0].to;
     bool was = cli_is_adapter_model(from), is = cli_is_adapter_model(to), others = false;
+    sft_buffer own = { .alloc = plan->c->alloc }, there = { .alloc = plan->c->alloc };
+    os_info old, new;
+    unit->left = false;
     bool one_folder = sft_span_equal(cli_folder_of(from), cli_folder_of(to));
-    os_info old = { .kind = OS_OTHER }, new;
-    sft_code code = SFT_OK;
     if ((!was && !is) || (was && is && one_folder)) return SFT_OK;
     char *config = cli_join_path(&plan->arena, cli_folder_of(from), CLI_ADAPTER_CONFIG);
     char *target = cli_join_path(&plan->arena, cli_folder_of(to), CLI_ADAPTER_CONFIG);
     if (!config || !target) return sfti_fail_memory(err, strlen(to));
     bool has = was && !sfti_os_info_path(config, false, &old);
-    bool gets = is && !sfti_os_info_path(target, true, &new), same = !has && !gets;
+    bool gets = is && !sfti_os_info_path(target, true, &new);
     *blame = from;
-    if (has && gets) code = cli_same_bytes(plan->c, config, target, &same, err);
+    sft_code code = has ? cli_read_adapter_config(plan->c, from, &own, err) : SFT_OK;
+    if (!code && gets) code = cli_read_adapter_config(plan->c, to, &there, err);
+    sfti_adapter_told told = sfti_adapter_told_of(cli_read_text(&own));
+    bool same = sfti_adapter_told_alike(cli_read_text(&own), cli_read_text(&there));
+    sft_buffer_free(&own);
+    sft_buffer_free(&there);
     if (!code && has && is && !gets) code = has_adapter(plan, to, NULL, &others, err);
-    if (code || same) return code;
-    if (!has || !is || gets || others || old.kind != OS_FILE) return fail_config(err);
-    moves->items[moves->count++] = (cli_move){ .from = config, .to = target };
-    return SFT_OK;
+    if (code || (has == gets && same)) return code;
+    bool follows = has && is && !gets && !others, stays = plan->how != CLI_MOVE;
+    if (follows && old.kind == OS_FILE) {
+        moves->items[moves->count++] = (cli_move){ .from = config, .to = target };
+        return SFT_OK;
+    }
+    if (has && !gets && (stays || !told.counts)) {
+        unit->left = told.alpha;
+        return SFT_OK;
+    }
+    if (!follows) return fail_config(err);
+    *blame = config;
+    return cli_fail_hint(err, SFT_IS_LINK, SFT_HINT_NONE, "expected a file that goes with the "
+                         "adapter, found a symbolic link: move its whole folder");
 }
 
 /* When all is taken: a configuration of what stays, too, is copied, and no other arrives. */
@@ -331,8 +350,10 @@ static sft_code plan_targets(mv_plan *plan, mv_unit *unit, uint32_t n, const cha
     }
     if (from->is_folder) return SFT_OK;
     *blame = from->path;
+    plan->c->bare = NULL;
     sft_code code = cli_check_moved_quantiser(plan->c, from->path, moves->items[0].to, err);
-    return code ? code : take_config(plan, moves, blame, err);
+    unit->bare = plan->c->bare && plan->how == CLI_MOVE;
+    return code ? code : take_config(plan, unit, blame, err);
 }
 
 /* ── Folders ── */

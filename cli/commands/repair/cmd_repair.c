@@ -62,14 +62,15 @@ static sft_code repair_file(cli *c, const char *input, const char **path, sft_er
     if (code) return code;
     *path = input;
     if (out.in_place) code = cli_edit_recover(c, input, err);
-    else code = cli_check_adapter_config(c, &input, 1, out.stream ? NULL : out.path, err);
     if (!code) code = sft_repair_open(input, &c->open, &repair, err);
     if (code) return code;
     *path = out.path;
     cli_progress progress;
     sft_sink sink;
     bool writes = !c->set.dry_run && !is_whole(c, repair);
-    if (writes) code = cli_output_sink(&out, &sink, err);
+    if (!out.in_place && !is_whole(c, repair))
+        code = cli_check_adapter_config(c, &input, 1, out.stream ? NULL : out.path, err);
+    if (writes && !code) code = cli_output_sink(&out, &sink, err);
     if (writes && !code) {
         sft_job job = cli_progress_begin(&progress, c, out.path);
         code = sft_repair_write(repair, sink, &job, err);

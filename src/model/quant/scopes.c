@@ -365,16 +365,6 @@ bool sfti_scopes_dynamic(sfti_declared *d, sft_span dynamic, const sfti_declared
 
 /* ── Those that may be meant ── */
 
-#define SCOPE_TARGETS (1u << 26) /* that are compared with names of tensors */
-
-sft_code sfti_scopes_bound(const sfti_declared *d, size_t tensors, sft_error *err) {
-    size_t targets = 0;
-    for (size_t i = 0; i < d->scope_count; i++) targets += d->scopes[i].count;
-    if (targets == 0 || tensors <= SCOPE_TARGETS / targets) return SFT_OK;
-    return sfti_fail(err, SFT_CAST_DTYPE, "expected at most %u targets in the quantization_config "
-                     "times tensors, found %zu times %zu", SCOPE_TARGETS, targets, tensors);
-}
-
 static sft_span scope_module(sft_span tensor) {
     while (tensor.len > 0 && tensor.data[tensor.len - 1] != '.') tensor.len--;
     if (tensor.len > 0) tensor.len--;

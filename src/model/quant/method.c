@@ -500,7 +500,8 @@ sft_code sfti_declared_beside(const char *path, const sft_files *files, sfti_are
                               sft_span *out, sft_error *err) {
     sfti_declared declared = { .count = 0 };
     if (!sfti_layouts_read(arena, &declared.layouts)) return sfti_fail_memory(err, 0);
-    sft_code code = take_beside(path, files, arena, &declared, err);
+    sft_error own = SFT_ERROR_INIT;
+    sft_code code = take_beside(path, files, arena, &declared, &own);
     *out = declared.told;
-    return code == SFT_CAST_DTYPE ? SFT_OK : code;
+    return code && code != SFT_CAST_DTYPE ? sfti_fail_as(err, code, &own) : SFT_OK;
 }

@@ -1,7 +1,8 @@
-/* What adapter_config.json tells of modules by their names, when these change. Tests:
+/* What adapter_config.json and config.json tell of modules by their names, when these change. Tests:
  * tests/cli/rename/beside.txt. */
 #include "adapter/adapter.h"
 #include "commands/rename/rename.h"
+#include "quant/beside.h"
 #include "support/adapters.h"
 
 /* The module that a factor is of; data NULL: the name is of none. */
@@ -26,11 +27,26 @@ static bool reads_alike(const sfti_lora *lora, sft_span old, sft_span now) {
         && sfti_lora_on_inputs(lora, old) == sfti_lora_on_inputs(lora, now);
 }
 
-sft_code cli_rename_beside(cli *c, const char *path, const cli_rename_names *names,
-                           sft_error *err) {
+static sft_code check_quantiser(cli *c, const char *path, const cli_rename_names *names,
+                                sft_error *err) {
+    sfti_arena arena = { .alloc = c->alloc };
+    const sft_pair *torn = NULL;
+    sft_code code = sfti_declared_follows(path, c->open.files, names->pairs, names->tensors, &arena,
+                                          &torn, err);
+    if (!code && torn)
+        code = sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, torn->key,
+                                "expected a new name of whose layer the quantization_config beside "
+                                "the model tells the same, found \"%.*s\": take that file away "
+                                "first, then change names in both", SFTI_CLIP(torn->value, 150));
+    sfti_arena_free(&arena);
+    return code;
+}
+
+static sft_code check_adapter(cli *c, const char *path, const cli_rename_names *names,
+                              sft_error *err) {
     sfti_lora lora = { .arena = { .alloc = c->alloc } };
     sft_buffer text = { .alloc = c->alloc };
-    sft_code code = names->tensors > 0 ? cli_read_adapter_config(c, path, &text, err) : SFT_OK;
+    sft_code code = cli_read_adapter_config(c, path, &text, err);
     if (!code) code = sfti_lora_config_read(&lora, (sft_span){ text.data, text.len }, false, err);
     for (size_t i = 0; !code && lora.config_count > 0 && i < names->tensors; i++) {
         sft_pair pair = names->pairs[i];
@@ -43,5 +59,12 @@ sft_code cli_rename_beside(cli *c, const char *path, const cli_rename_names *nam
     }
     sft_buffer_free(&text);
     sfti_arena_free(&lora.arena);
+    return code;
+}
+
+sft_code cli_rename_beside(cli *c, const char *path, const cli_rename_names *names,
+                           sft_error *err) {
+    sft_code code = names->tensors > 0 ? check_adapter(c, path, names, err) : SFT_OK;
+    if (!code && names->codes && names->tensors > 0) code = check_quantiser(c, path, names, err);
     return code;
 }

@@ -5,6 +5,7 @@
 #include "commands/commands.h"
 #include "commands/meta/meta.h"
 #include "commands/rename/rename.h"
+#include "quant/beside.h"
 #include "support/edit.h"
 #include "support/files.h"
 #include "support/fresh.h"
@@ -319,6 +320,7 @@ static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *fil
         const sft_pair *pair = &r->names.pairs[r->names.tensors];
         code = put_name(r, tensor->name, err);
         if (!code) r->names.tensors += !sft_span_equal(pair->key, pair->value);
+        r->names.codes |= sfti_may_hold_codes(tensor->dtype);
     }
     if (!code) code = put_aliases(r, &aliases, err);
     if (code) return code;

@@ -8,6 +8,7 @@
 typedef struct cli_rename_names {
     sft_pair *pairs;
     size_t tensors, aliases;
+    bool codes; /* tensors of the model may be those of quantised layers */
 } cli_rename_names;
 
 /* Gives tensors of a model with an index other names: the shards that have them, or metadata that

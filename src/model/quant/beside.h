@@ -13,5 +13,10 @@ bool sfti_declared_may(const sft_set *set);
  * another; empty where there are none. files: as in sft_open_options. */
 sft_code sfti_declared_beside(const char *path, const sft_files *files, sfti_arena *arena,
                               sft_span *out, sft_error *err);
+/* The first of these new names of tensors (keys: the old ones) of whose layer these objects tell
+ * other sizes or groups of a quantization_config than they did; *out NULL: there is none. */
+sft_code sfti_declared_follows(const char *path, const sft_files *files, const sft_pair *names,
+                               size_t count, sfti_arena *arena, const sft_pair **out,
+                               sft_error *err);
 
 #endif

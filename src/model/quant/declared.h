@@ -122,6 +122,8 @@ bool sfti_torchao_has(const sfti_quant_layout *layout, sft_span object, sfti_are
 bool sfti_scopes_groups(sfti_declared *d, sft_span groups, sfti_arena *arena);
 bool sfti_scopes_dynamic(sfti_declared *d, sft_span dynamic, const sfti_declared_scope *all,
                          sfti_arena *arena);
+/* The name of a tensor's module. */
+sft_span sfti_declared_module(sft_span tensor);
 /* Marks those that may be a tensor's module's, as `meant`: of an ordered list the first that
  * matches, and those before it that may; else those that match by name, by expression, or may by
  * class; else all. Those that exclude it only where nothing else may be meant: its tensors are

@@ -505,3 +505,34 @@ sft_code sfti_declared_beside(const char *path, const sft_files *files, sfti_are
     *out = declared.told;
     return code && code != SFT_CAST_DTYPE ? sfti_fail_as(err, code, &own) : SFT_OK;
 }
+
+static bool tells_same_sizes(const sfti_declared *d, sft_pair name, sfti_arena *arena) {
+    uint64_t bits[2], group[2];
+    if (!d->object.data) return true;
+    (void)sfti_declared_mlx(d, sfti_declared_module(name.key), arena, &bits[0], &group[0]);
+    (void)sfti_declared_mlx(d, sfti_declared_module(name.value), arena, &bits[1], &group[1]);
+    return bits[0] == bits[1] && group[0] == group[1];
+}
+
+sft_code sfti_declared_follows(const char *path, const sft_files *files, const sft_pair *names,
+                               size_t count, sfti_arena *arena, const sft_pair **out,
+                               sft_error *err) {
+    sfti_declared d = { .count = 0 };
+    *out = NULL;
+    if (!sfti_layouts_read(arena, &d.layouts)) return sfti_fail_memory(err, 0);
+    sft_error own = SFT_ERROR_INIT;
+    sft_code code = take_beside(path, files, arena, &d, &own);
+    if (code == SFT_CAST_DTYPE) return SFT_OK; /* no values are computed by it */
+    if (code) return sfti_fail_as(err, code, &own);
+    bool *meant = sfti_arena_array(arena, (uint64_t)d.scope_count + 1, sizeof *meant);
+    if (!code && !meant) code = sfti_fail_memory(err, d.scope_count);
+    for (size_t i = 0; !code && !*out && i < count; i++) {
+        bool same = tells_same_sizes(&d, names[i], arena);
+        if (d.scope_count > 0) code = sfti_scopes_choose(&d, names[i].key, err);
+        for (size_t k = 0; k < d.scope_count; k++) meant[k] = d.scopes[k].meant;
+        if (!code && d.scope_count > 0) code = sfti_scopes_choose(&d, names[i].value, err);
+        for (size_t k = 0; k < d.scope_count; k++) same = same && meant[k] == d.scopes[k].meant;
+        if (!same) *out = &names[i];
+    }
+    return code;
+}

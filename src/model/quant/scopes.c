@@ -377,7 +377,7 @@ bool sfti_scopes_dynamic(sfti_declared *d, sft_span dynamic, const sfti_declared
 
 /* ── Those that may be meant ── */
 
-static sft_span scope_module(sft_span tensor) {
+sft_span sfti_declared_module(sft_span tensor) {
     while (tensor.len > 0 && tensor.data[tensor.len - 1] != '.') tensor.len--;
     if (tensor.len > 0) tensor.len--;
     return tensor;
@@ -422,7 +422,7 @@ static void mark_meant(const sfti_declared *d, sft_span module) {
 }
 
 sft_code sfti_scopes_choose(const sfti_declared *d, sft_span tensor, sft_error *err) {
-    sft_span module = scope_module(tensor);
+    sft_span module = sfti_declared_module(tensor);
     sfti_scopes_matching *m = d->matching;
     if (m->module.data == module.data && m->module.len == module.len) return SFT_OK;
     if (m->work > 0) mark_meant(d, module);

@@ -18,7 +18,7 @@ sft_code cli_read_adapter_config(cli *c, const char *model, sft_buffer *out, sft
  * is given, and to lose different ones of several models. */
 sft_code cli_check_adapter_config(cli *c, const char *const *models, size_t count, const char *to,
                                   sft_error *err);
-/* With what was written: that it lacks what lies beside the model, or is read by another model's. */
+/* With what was written: that it lacks what lies beside the model, or is read by others'. */
 void cli_say_beside(cli *c);
 
 #endif

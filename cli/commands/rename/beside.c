@@ -1,5 +1,5 @@
-/* What adapter_config.json and config.json tell of modules by their names, when these change. Tests:
- * tests/cli/rename/beside.txt. */
+/* What adapter_config.json and config.json tell of modules by their names, when these change.
+ * Tests: tests/cli/rename/beside.txt. */
 #include "adapter/adapter.h"
 #include "commands/rename/rename.h"
 #include "quant/beside.h"

@@ -198,7 +198,8 @@ static target_match match_target(const sfti_declared_target *target, sft_span mo
         runs = true, more += work_of(target, module);
     *work = *work > more ? *work - more : 0;
     if (target->kind == TARGET_NAME || same) return same ? TARGET_YES : TARGET_NO;
-    if (target->kind == TARGET_CLASS || !target->regex || *work == 0 || is_foreign(target, module))
+    bool open = target->kind == TARGET_CLASS || !target->regex || *work == 0;
+    if (open || is_foreign(target, module))
         return TARGET_OPEN;
     return runs && sfti_regex_begins(target->regex, module) ? TARGET_YES : TARGET_NO;
 }
@@ -209,8 +210,8 @@ static target_match match_scope(const sfti_declared_scope *scope, uint8_t kind, 
     target_match best = TARGET_NO;
     for (size_t i = 0; i < scope->count && best != TARGET_YES; i++) {
         const sfti_declared_target *target = &scope->targets[i];
-        bool named = kind == TARGET_NAME && target->kind == TARGET_CLASS /* may be a module's name */
-                  && sft_span_equal(target->text, module);
+        bool named = kind == TARGET_NAME && target->kind == TARGET_CLASS
+                  && sft_span_equal(target->text, module); /* it is a module's name */
         if (target->kind != kind && !named) continue;
         target_match one = match_target(target, module, work);
         if (one != TARGET_NO) best = one;

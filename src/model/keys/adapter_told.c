@@ -165,9 +165,10 @@ sfti_adapter_told sfti_adapter_told_of(sft_span text) {
     take_members(text, &all);
     if (!all.known) return told;
     const told_member *type = find_member(&all, sft_span_cstr("peft_type"));
-    const told_member *alpha = find_member(&all, sft_span_cstr("lora_alpha"));
+    bool own = type && is_type(type, by_default + 1, 2); /* their alpha is called so */
+    const told_member *alpha = find_member(&all, sft_span_cstr(own ? "alpha" : "lora_alpha"));
     const told_member *rank = find_member(&all, sft_span_cstr("r"));
-    if (!alpha) alpha = find_member(&all, sft_span_cstr("alpha"));
+    if (!alpha && !type) alpha = find_member(&all, sft_span_cstr("alpha"));
     told.alpha = (alpha && alpha->type != SFTI_JSON_NULL)
               || find_member(&all, sft_span_cstr("alpha_pattern"))
               || (!alpha && type && is_type(type, by_default, 3));

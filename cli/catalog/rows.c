@@ -6,7 +6,7 @@
 #include "catalog/places.h"
 #include "os/os.h"
 #include "os/path.h"
-#include "support/beside.h"
+#include "support/adapters.h"
 #include "support/files.h"
 #include "support/models.h"
 #include "support/only_tensors.h"
@@ -217,7 +217,7 @@ static bool take_digests(catalog_rows *rows, catalog_row *row, const cli_model *
     char key[2 * SFT_HASH_TEXT_SIZE] = "";
     bool known = content.len > 0 && content.len < SFT_HASH_TEXT_SIZE;
     if (known) memcpy(key, content.data, content.len);
-    if (known && cli_digest_beside(rows->c, model->path, model->set, key + content.len, NULL))
+    if (known && cli_digest_adapter_config(rows->c, model->path, key + content.len, NULL))
         key[0] = '\0';
     return put_in(rows, row, ROWS_WEIGHTS, sft_span_cstr(key), (sft_span){ "", 0 });
 }

@@ -65,6 +65,25 @@ sft_code cli_read_adapter_config(cli *c, const char *model, sft_buffer *out, sft
     return code;
 }
 
+sft_code cli_digest_adapter_config(cli *c, const char *model, char hex[SFT_HASH_TEXT_SIZE],
+                                   sft_error *err) {
+    sft_buffer text = { .alloc = c->alloc };
+    sft_hasher *hasher = NULL;
+    sft_hashes hashes;
+    hex[0] = '\0';
+    sft_code code = cli_read_adapter_config(c, model, &text, err);
+    if (!code && text.len > 0)
+        code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &c->alloc, &hasher, err);
+    if (hasher) {
+        sft_hasher_update(hasher, text.data, text.len);
+        sft_hasher_result(hasher, &hashes);
+        memcpy(hex, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
+    }
+    sft_hasher_free(hasher);
+    sft_buffer_free(&text);
+    return code;
+}
+
 /* ── What is written ── */
 
 void cli_say_beside(cli *c) {

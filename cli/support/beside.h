@@ -1,14 +1,9 @@
-/* What lies beside a model and says how its tensors are read: PEFT's adapter_config.json, and
- * config.json and the like, which declare quantised layers. */
+/* config.json and the like, which declare how quantised layers of the models beside them are read. */
 #ifndef CLI_BESIDE_H
 #define CLI_BESIDE_H
 
-#include "safetensors_hash.h"
 #include "support/parts.h"
 
-/* The SHA-256 of all that; empty where there is none. set: NULL where its tensors are not known. */
-sft_code cli_digest_beside(cli *c, const char *model, const sft_set *set,
-                           char hex[SFT_HASH_TEXT_SIZE], sft_error *err);
 /* Before tensors of models go to the file `to` (NULL: to a new folder): refuses to put what may be
  * codes of quantised layers beside a declaration that is not that beside the models, unless --force
  * is given; that one is lost is told with the result (cli_say_beside). */

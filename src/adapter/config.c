@@ -192,6 +192,9 @@ static void choose_alpha(sfti_lora_config *config) {
     config->no_alpha = config->told[alpha] == '0';
     config->has_alpha = config->told[alpha] == '1';
     config->alpha = config->named[alpha];
+    /* Others do not know it. */
+    if (config->type != SFTI_TYPE_LORA && config->type != SFTI_ADAPTER_TYPES)
+        config->rslora = false;
 }
 
 static size_t last_dot(sft_span key) {

@@ -336,17 +336,23 @@ def test_rename(model, tmp_path):
 
 
 def test_rename_beside_a_configuration(tmp_path):
-    """Its names of modules would be those of others."""
-    adapter = tmp_path / "adapter_model.safetensors"
+    """Its names of modules would be those of others, in its folder."""
+    adapter = tmp_path / "a" / "adapter_model.safetensors"
+    adapter.parent.mkdir()
     parts = [f"base_model.model.a.0.q.lora_{one}.weight" for one in "AB"]
     save_file({name: np.ones((1, 1), np.float32) for name in parts}, adapter)
-    config = tmp_path / "adapter_config.json"
+    config = tmp_path / "a" / "adapter_config.json"
     config.write_text('{"peft_type": "LORA", "r": 1, "lora_alpha": 2, "alpha_pattern": {"0.q": 4}}')
     before = adapter.read_bytes()
-    for output in (None, tmp_path / "other.safetensors"):
+    for path, output in ((adapter, None), (adapter.parent, None),
+                         (adapter, adapter.parent / "other.safetensors")):
         with pytest.raises(ValueError, match="adapter_config.json beside"):
-            st.rename(adapter, lambda name: name.replace("0.q", "1.q"), output=output)
-    assert adapter.read_bytes() == before and not (tmp_path / "other.safetensors").exists()
+            st.rename(path, lambda name: name.replace("0.q", "1.q"), output=output)
+    assert adapter.read_bytes() == before and len(os.listdir(adapter.parent)) == 2
+    st.rename(adapter, lambda name: name.replace("0.q", "1.q"), output=tmp_path / "x.safetensors")
+    (tmp_path / "link.safetensors").symlink_to(adapter)
+    (tmp_path / "config.json").write_text("{}")
+    st.rename(tmp_path / "link.safetensors", lambda name: "x" + name, output=tmp_path / "y.safetensors")
     assert st.rename(adapter, lambda name: name.replace(".a.", ".b.")).changed
 
 

@@ -491,8 +491,8 @@ def rename(path: Model, names: Mapping[str, str] | Callable[[str], str] | None =
                                     else new)
             if new != name:
                 changes[name] = new
-        if changes and not memory and tells_beside(os.fsdecode(own)):
-            _rename_by_command(own, changes, ["--dry-run"])  # which compares what they tell
+        if changes and not memory and tells_beside(model.path or os.fsdecode(own), output):
+            _rename_by_command(own, changes, ["--dry-run", "--follow"])  # compares what they tell
         target = None if output is None else os.fsdecode(output)
         done = Renamed(model.path or (None if memory else os.fsdecode(own)), target, bool(changes), dry_run,
                        tuple(changes.items()))

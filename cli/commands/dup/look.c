@@ -6,7 +6,7 @@
 #include "commands/dup/dup.h"
 #include "os/io.h"
 #include "os/path.h"
-#include "support/beside.h"
+#include "support/adapters.h"
 #include "support/models.h"
 #include "support/only_tensors.h"
 #include "support/renamed.h"
@@ -90,7 +90,7 @@ static void put_pair(sft_hasher *hasher, sft_pair pair) {
 typedef struct dup_meant {
     const sft_set *set; /* NULL: not all of it is read */
     cli_aliases aliases;
-    char config[SFT_HASH_TEXT_SIZE]; /* digest of what lies beside it; or empty */
+    char config[SFT_HASH_TEXT_SIZE]; /* digest of an adapter's, beside it; or empty */
 } dup_meant;
 
 /* Other names of tensors, and what says how they are read. */
@@ -139,7 +139,7 @@ static void make_content_keys(cli *c, dup_model *model, const sft_set *set, sft_
         make_key(c, model->key[DUP_TENSORS], put_content, &named, err);
     /* Values that no one can tell are compared as the bytes of their file. */
     if (err->code == SFT_CAST_DTYPE) *err = (sft_error)SFT_ERROR_INIT;
-    if (!err->code) (void)cli_digest_beside(c, model->at.path, set, meant.config, err);
+    if (!err->code) (void)cli_digest_adapter_config(c, model->at.path, meant.config, err);
     if (meant.aliases.count > 0 || *meant.config || (set && cli_reading_at(set, 0, &reading)))
         make_key(c, model->meant, put_meant, &meant, err);
     if (set && !model->holds_more)

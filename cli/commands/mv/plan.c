@@ -256,11 +256,13 @@ static sft_code take_config(mv_plan *plan, mv_unit *unit, const char **blame, sf
     sft_code code = has ? cli_read_adapter_config(plan->c, from, &own, err) : SFT_OK;
     if (!code && gets) code = cli_read_adapter_config(plan->c, to, &there, err);
     sfti_adapter_told told = sfti_adapter_told_of(cli_read_text(&own));
+    bool counts = sfti_adapter_told_of(cli_read_text(&there)).counts;
     bool same = sfti_adapter_told_alike(cli_read_text(&own), cli_read_text(&there));
     sft_buffer_free(&own);
     sft_buffer_free(&there);
     if (!code && has && is && !gets) code = has_adapter(plan, to, NULL, &others, err);
     if (code || (has == gets && same)) return code;
+    if (gets && !has && !counts) return SFT_OK;
     bool follows = has && is && !gets && !others, stays = plan->how != CLI_MOVE;
     if (follows && old.kind == OS_FILE) {
         moves->items[moves->count++] = (cli_move){ .from = config, .to = target };

@@ -3,12 +3,15 @@
 #include "adapter/adapter.h"
 #include "commands/rename/rename.h"
 #include "quant/beside.h"
+#include "os/os.h"
 #include "support/adapters.h"
+#include "support/files.h"
+#include "support/words.h"
 
 /* The module that a factor is of; data NULL: the name is of none. */
 static sft_span module_of_factor(sft_span factor) {
     static const char *const leaves[] = { "lora_", "hada_", "lokr_", "oft_", "ia3_" };
-    for (size_t i = 0; i < factor.len; i++) {
+    for (size_t i = factor.len; i-- > 0;) {
         if (factor.data[i] != '.') continue;
         sft_span leaf = { factor.data + i + 1, factor.len - i - 1 };
         for (size_t k = 0; k < sizeof leaves / sizeof *leaves; k++)
@@ -31,8 +34,8 @@ static sft_code check_quantiser(cli *c, const char *path, const cli_rename_names
                                 sft_error *err) {
     sfti_arena arena = { .alloc = c->alloc };
     const sft_pair *torn = NULL;
-    sft_code code = sfti_declared_follows(path, c->open.files, names->pairs, names->tensors, &arena,
-                                          &torn, err);
+    sft_code code = sfti_beside_follows(path, c->open.files, names->coded, names->coded_count,
+                                        &arena, &torn, err);
     if (!code && torn)
         code = sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, torn->key,
                                 "expected a new name of whose layer the quantization_config beside "
@@ -47,8 +50,9 @@ static sft_code check_adapter(cli *c, const char *path, const cli_rename_names *
     sfti_lora lora = { .arena = { .alloc = c->alloc } };
     sft_buffer text = { .alloc = c->alloc };
     sft_code code = cli_read_adapter_config(c, path, &text, err);
-    if (!code) code = sfti_lora_config_read(&lora, (sft_span){ text.data, text.len }, false, err);
-    for (size_t i = 0; !code && lora.config_count > 0 && i < names->tensors; i++) {
+    /* By what cannot be read, nothing is computed. */
+    bool read = !code && !sfti_lora_config_read(&lora, cli_read_text(&text), false, NULL);
+    for (size_t i = 0; read && !code && lora.config_count > 0 && i < names->tensors; i++) {
         sft_pair pair = names->pairs[i];
         sft_span old = module_of_factor(pair.key);
         if (!old.data || reads_alike(&lora, old, module_of_factor(pair.value))) continue;
@@ -62,9 +66,23 @@ static sft_code check_adapter(cli *c, const char *path, const cli_rename_names *
     return code;
 }
 
+static bool is_one_folder(cli *c, const char *a, const char *b) {
+    sfti_arena arena = { .alloc = c->alloc };
+    const char *paths[2] = { cli_join_path(&arena, cli_folder_of(a), "."),
+                             cli_join_path(&arena, cli_folder_of(b), ".") };
+    os_info x, y;
+    bool one = paths[0] && paths[1] && !sfti_os_info_path(paths[0], true, &x)
+            && !sfti_os_info_path(paths[1], true, &y) && x.device == y.device
+            && x.inode == y.inode;
+    sfti_arena_free(&arena);
+    return one;
+}
+
 sft_code cli_rename_beside(cli *c, const char *path, const cli_rename_names *names,
                            sft_error *err) {
-    sft_code code = names->tensors > 0 ? check_adapter(c, path, names, err) : SFT_OK;
-    if (!code && names->codes && names->tensors > 0) code = check_quantiser(c, path, names, err);
+    if (names->tensors == 0 || (c->set.output && !is_one_folder(c, path, c->set.output)))
+        return SFT_OK;
+    sft_code code = check_adapter(c, path, names, err);
+    if (!code && names->coded_count > 0) code = check_quantiser(c, path, names, err);
     return code;
 }

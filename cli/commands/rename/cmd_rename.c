@@ -313,14 +313,16 @@ static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *fil
     if (!code) code = cli_aliases_once(&aliases, &r->named, err);
     if (code) return code;
     uint64_t most = (uint64_t)count + aliases.count + 1;
-    r->names = (cli_rename_names){ .pairs = sfti_arena_array(&r->named, most, sizeof(sft_pair)) };
-    if (!r->names.pairs) return sfti_fail_memory(err, most * sizeof(sft_pair));
+    r->names = (cli_rename_names){ .pairs = sfti_arena_array(&r->named, most, sizeof(sft_pair)),
+                                   .coded = sfti_arena_array(&r->named, most, sizeof(sft_pair)) };
+    if (!r->names.pairs || !r->names.coded) return sfti_fail_memory(err, most * sizeof(sft_pair));
     for (size_t i = 0; !code && i < count; i++) {
         const sft_tensor *tensor = set ? sft_set_tensor_at(set, i) : sft_file_tensor_at(file, i);
         const sft_pair *pair = &r->names.pairs[r->names.tensors];
         code = put_name(r, tensor->name, err);
         if (!code) r->names.tensors += !sft_span_equal(pair->key, pair->value);
-        r->names.codes |= sfti_may_hold_codes(tensor->dtype);
+        if (!code && sfti_may_hold_codes(tensor->dtype))
+            r->names.coded[r->names.coded_count++] = *pair;
     }
     if (!code) code = put_aliases(r, &aliases, err);
     if (code) return code;

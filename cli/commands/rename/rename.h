@@ -8,7 +8,8 @@
 typedef struct cli_rename_names {
     sft_pair *pairs;
     size_t tensors, aliases;
-    bool codes; /* tensors of the model may be those of quantised layers */
+    sft_pair *coded; /* of tensors that may be codes of quantised layers, which change or not */
+    size_t coded_count;
 } cli_rename_names;
 
 /* Gives tensors of a model with an index other names: the shards that have them, or metadata that

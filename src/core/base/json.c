@@ -285,6 +285,31 @@ sft_span sfti_json_string(const sfti_json *json, sfti_arena *arena) {
     return (sft_span){ out, sfti_json_decode(json->text, out) };
 }
 
+/* "8.0" is 8. */
+static sft_span token_of(const sfti_json *json) {
+    sft_span text = json->text;
+    bool zero = json->type == SFTI_JSON_NUMBER && text.len > 2
+             && memcmp(text.data + text.len - 2, ".0", 2) == 0;
+    if (zero) text.len -= 2;
+    return text;
+}
+
+bool sfti_json_alike(sft_span a, sft_span b) {
+    sfti_json x, y;
+    sfti_json_begin(&x, a.data, a.len);
+    sfti_json_begin(&y, b.data, b.len);
+    do {
+        sfti_json_next(&x);
+        sfti_json_next(&y);
+        bool numbers = (x.type == SFTI_JSON_UINT || x.type == SFTI_JSON_NUMBER)
+                    && (y.type == SFTI_JSON_UINT || y.type == SFTI_JSON_NUMBER);
+        if ((x.type != y.type && !numbers) || x.type == SFTI_JSON_ERROR
+            || !sft_span_equal(token_of(&x), token_of(&y)))
+            return false;
+    } while (x.type != SFTI_JSON_END);
+    return true;
+}
+
 sft_code sfti_json_fail(const sfti_json *json, uint64_t base, sft_error *err) {
     sft_span text = { json->begin, (size_t)(json->end - json->begin) };
     return sfti_fail_at(err, json->code, base, text, json->error_at, json->why);

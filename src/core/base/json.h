@@ -69,6 +69,9 @@ bool sfti_json_is(const sfti_json *json, const char *word);
 /* The string of the last event, in place when it has no escapes, else decoded into
  * the arena. data NULL when out of memory. */
 sft_span sfti_json_string(const sfti_json *json, sfti_arena *arena);
+/* Whether two texts are the same JSON, however they are spaced; members have an order, and 8.0 is
+ * 8. */
+bool sfti_json_alike(sft_span a, sft_span b);
 /* sfti_fail from the reader's failure; base is added to the position. */
 sft_code sfti_json_fail(const sfti_json *json, uint64_t base, sft_error *err);
 

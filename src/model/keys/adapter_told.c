@@ -21,7 +21,7 @@ bool sfti_adapter_tells(sft_span key) {
         "peft_type", "r", "lora_alpha", "alpha", "alpha_pattern", "rank_pattern", "use_rslora",
         "use_dora", "fan_in_fan_out", "use_cayley_neumann", "num_cayley_neumann_terms",
         "feedforward_modules", "init_lora_weights", "use_qalora", "alora_invocation_tokens", "coft",
-        "kasa_config", "use_bdlora", "arrow_config", "monteclora_config", "layer_replication",
+        "eps", "kasa_config", "use_bdlora", "arrow_config", "monteclora_config", "layer_replication",
     };
     return HAS_TEXT(key, keys);
 }
@@ -93,31 +93,6 @@ static void take_members(sft_span text, members *out) {
     out->count = kept;
 }
 
-/* "8.0" is 8. */
-static sft_span token_of(const sfti_json *json) {
-    sft_span text = json->text;
-    bool zero = json->type == SFTI_JSON_NUMBER && text.len > 2
-             && memcmp(text.data + text.len - 2, ".0", 2) == 0;
-    if (zero) text.len -= 2;
-    return text;
-}
-
-static bool values_alike(sft_span a, sft_span b) {
-    sfti_json x, y;
-    sfti_json_begin(&x, a.data, a.len);
-    sfti_json_begin(&y, b.data, b.len);
-    do {
-        sfti_json_next(&x);
-        sfti_json_next(&y);
-        bool numbers = (x.type == SFTI_JSON_UINT || x.type == SFTI_JSON_NUMBER)
-                    && (y.type == SFTI_JSON_UINT || y.type == SFTI_JSON_NUMBER);
-        if ((x.type != y.type && !numbers) || x.type == SFTI_JSON_ERROR
-            || !sft_span_equal(token_of(&x), token_of(&y)))
-            return false;
-    } while (x.type != SFTI_JSON_END);
-    return true;
-}
-
 static const told_member *find_member(const members *of, sft_span key) {
     for (size_t i = 0; i < of->count; i++)
         if (sft_span_equal(of->all[i].key, key)) return &of->all[i];
@@ -149,7 +124,7 @@ bool sfti_adapter_told_alike(sft_span a, sft_span b) {
     if (!tells_all(&x) || !tells_all(&y) || x.count != y.count) return false;
     for (size_t i = 0; i < x.count; i++) {
         const told_member *other = find_member(&y, x.all[i].key);
-        if (!other || !values_alike(x.all[i].value, other->value)) return false;
+        if (!other || !sfti_json_alike(x.all[i].value, other->value)) return false;
     }
     return true;
 }
@@ -177,7 +152,7 @@ sfti_adapter_told sfti_adapter_told_of(sft_span text) {
         told.counts = find_member(&all, sft_span_cstr("fan_in_fan_out")) != NULL;
     bool turns = type && is_type(type, rotation, 1);
     bool factors = (!type || is_type(type, by_default, 2)) && alpha && rank
-                && values_alike(alpha->value, rank->value);
+                && sfti_json_alike(alpha->value, rank->value);
     if (!turns && !factors) return told;
     told.counts = false; /* alpha is the rank, as where nothing tells it; or there is none */
     for (size_t i = 0; i < all.count; i++) told.counts |= !HAS_TEXT(all.all[i].name, plain);

@@ -9,14 +9,23 @@
 bool sfti_may_hold_codes(sft_dtype dtype);
 /* Whether any tensor has such a dtype. */
 bool sfti_declared_may(const sft_set *set);
-/* The objects of config.json and the like beside a model at that path, as they stand, one behind
- * another; empty where there are none. files: as in sft_open_options. */
-sft_code sfti_declared_beside(const char *path, const sft_files *files, sfti_arena *arena,
-                              sft_span *out, sft_error *err);
-/* The first of these new names of tensors (keys: the old ones) of whose layer these objects tell
- * other sizes or groups of a quantization_config than they did; *out NULL: there is none. */
-sft_code sfti_declared_follows(const char *path, const sft_files *files, const sft_pair *names,
-                               size_t count, sfti_arena *arena, const sft_pair **out,
-                               sft_error *err);
+
+typedef enum sfti_beside {
+    SFTI_BESIDE_SAME,
+    SFTI_BESIDE_NONE, /* what is beside the first tells something, and there is nothing */
+    SFTI_BESIDE_OTHER,
+} sfti_beside;
+
+/* What config.json and the like beside a model at `to` (NULL: in a new folder) say of quantised
+ * layers, seen from what those at `from` say. Files that cannot be read say nothing. files: as in sft_open_options. Fails
+ * when out of memory. */
+sft_code sfti_beside_compare(const char *from, const char *to, const sft_files *files,
+                             sfti_arena *arena, sfti_beside *out, sft_error *err);
+/* The first of these new names of tensors (keys: the old ones) of whose layer these files tell
+ * other sizes or groups than they did; *out NULL: there is none. Names of a layer stand together.
+ * Fails when out of memory. */
+sft_code sfti_beside_follows(const char *path, const sft_files *files, const sft_pair *names,
+                             size_t count, sfti_arena *arena, const sft_pair **out,
+                             sft_error *err);
 
 #endif

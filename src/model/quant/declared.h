@@ -78,6 +78,7 @@ typedef struct sfti_declared {
     bool disordered;  /* groups of columns may be in any order */
     bool asymmetric;  /* integers have zero points */
     sft_span *plain;      /* names of modules that it leaves as they were */
+    size_t plain_count;
     sfti_names plain_names;
     sft_span told;    /* the objects as they stand, one behind another; empty: there are none */
     sft_span object;  /* of MLX: bits and group_size, also of single layers */
@@ -129,6 +130,8 @@ sft_span sfti_declared_module(sft_span tensor);
  * class; else all. Those that exclude it only where nothing else may be meant: its tensors are
  * there. There are some scopes. SFT_CAST_DTYPE: it takes too long. */
 sft_code sfti_scopes_choose(const sfti_declared *declared, sft_span tensor, sft_error *err);
+/* Whether two declarations have the same ones. */
+bool sfti_scopes_alike(const sfti_declared *a, const sfti_declared *b);
 /* The one size of groups of columns that those tell that are meant and make `numbers` of them; or
  * 0. */
 uint64_t sfti_scopes_group(const sfti_declared *declared, uint64_t columns, uint64_t numbers);
@@ -142,6 +145,9 @@ const char *sfti_declared_mlx(const sfti_declared *declared, sft_span layer, sft
 /* Whether the object names the module that "M.weight" is of as one that is not quantised. Patterns
  * are not looked at. */
 bool sfti_declared_plain(const sfti_declared *declared, sft_span weight);
+/* What files beside a model at that path say. */
+sft_code sfti_declared_files(const char *path, const sft_files *files, sfti_arena *arena,
+                             sfti_declared *out, sft_error *err);
 /* Beside the model, and in its metadata. */
 sft_code sfti_declared_config(const sft_set *set, const sft_files *files, sfti_arena *arena,
                               sfti_declared *out, sft_error *err);

@@ -194,6 +194,7 @@ static bool read_plain(sfti_declared *d, sft_span array, sfti_arena *arena) {
             count++;
         }
         if (pass > 0 || most == 0) continue;
+        d->plain_count = most;
         d->plain = sfti_arena_array(arena, most, sizeof *d->plain);
         if (!d->plain || !sfti_names_draw(&d->plain_names, most, plain_at, d->plain, arena))
             return false;
@@ -462,8 +463,8 @@ static sft_code read_beside(const char *folder, const char *name, const sft_file
     return SFT_OK;
 }
 
-static sft_code take_beside(const char *path, const sft_files *files, sfti_arena *arena,
-                            sfti_declared *out, sft_error *err) {
+sft_code sfti_declared_files(const char *path, const sft_files *files, sfti_arena *arena,
+                             sfti_declared *out, sft_error *err) {
     static const struct { const char *name, *member, *fallback; } beside[] = {
         { "config.json", SFTI_QUANTISER_KEY, NULL },
         { "config.json", "quantization", "mlx" },
@@ -486,53 +487,12 @@ sft_code sfti_declared_config(const sft_set *set, const sft_files *files, sfti_a
                               sfti_declared *out, sft_error *err) {
     const char *path = sft_set_index_path(set) ? sft_set_index_path(set)
                                                : sft_set_shard_path(set, 0);
-    sft_code code = path ? take_beside(path, files, arena, out, err) : SFT_OK;
+    sft_code code = path ? sfti_declared_files(path, files, arena, out, err) : SFT_OK;
     sft_span text;
     for (size_t s = 0; !code && s < sft_set_shard_count(set); s++)
         if (sft_file_metadata_get(sft_set_shard_at(set, s), sft_span_cstr(SFTI_QUANTISER_KEY),
                                   &text))
             code = take_text(out, text, NULL, NULL, "the metadata", arena, err);
     if (!code && out->object.data) code = find_stray(set, arena, out, err);
-    return code;
-}
-
-sft_code sfti_declared_beside(const char *path, const sft_files *files, sfti_arena *arena,
-                              sft_span *out, sft_error *err) {
-    sfti_declared declared = { .count = 0 };
-    if (!sfti_layouts_read(arena, &declared.layouts)) return sfti_fail_memory(err, 0);
-    sft_error own = SFT_ERROR_INIT;
-    sft_code code = take_beside(path, files, arena, &declared, &own);
-    *out = declared.told;
-    return code && code != SFT_CAST_DTYPE ? sfti_fail_as(err, code, &own) : SFT_OK;
-}
-
-static bool tells_same_sizes(const sfti_declared *d, sft_pair name, sfti_arena *arena) {
-    uint64_t bits[2], group[2];
-    if (!d->object.data) return true;
-    (void)sfti_declared_mlx(d, sfti_declared_module(name.key), arena, &bits[0], &group[0]);
-    (void)sfti_declared_mlx(d, sfti_declared_module(name.value), arena, &bits[1], &group[1]);
-    return bits[0] == bits[1] && group[0] == group[1];
-}
-
-sft_code sfti_declared_follows(const char *path, const sft_files *files, const sft_pair *names,
-                               size_t count, sfti_arena *arena, const sft_pair **out,
-                               sft_error *err) {
-    sfti_declared d = { .count = 0 };
-    *out = NULL;
-    if (!sfti_layouts_read(arena, &d.layouts)) return sfti_fail_memory(err, 0);
-    sft_error own = SFT_ERROR_INIT;
-    sft_code code = take_beside(path, files, arena, &d, &own);
-    if (code == SFT_CAST_DTYPE) return SFT_OK; /* no values are computed by it */
-    if (code) return sfti_fail_as(err, code, &own);
-    bool *meant = sfti_arena_array(arena, (uint64_t)d.scope_count + 1, sizeof *meant);
-    if (!code && !meant) code = sfti_fail_memory(err, d.scope_count);
-    for (size_t i = 0; !code && !*out && i < count; i++) {
-        bool same = tells_same_sizes(&d, names[i], arena);
-        if (d.scope_count > 0) code = sfti_scopes_choose(&d, names[i].key, err);
-        for (size_t k = 0; k < d.scope_count; k++) meant[k] = d.scopes[k].meant;
-        if (!code && d.scope_count > 0) code = sfti_scopes_choose(&d, names[i].value, err);
-        for (size_t k = 0; k < d.scope_count; k++) same = same && meant[k] == d.scopes[k].meant;
-        if (!same) *out = &names[i];
-    }
     return code;
 }

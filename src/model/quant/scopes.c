@@ -447,3 +447,20 @@ uint64_t sfti_scopes_group(const sfti_declared *d, uint64_t columns, uint64_t nu
     }
     return found;
 }
+
+bool sfti_scopes_alike(const sfti_declared *a, const sfti_declared *b) {
+    if (a->scope_count != b->scope_count || a->ordered != b->ordered) return false;
+    for (size_t i = 0; i < a->scope_count; i++) {
+        const sfti_declared_scope *x = &a->scopes[i], *y = &b->scopes[i];
+        if (x->count != y->count || x->widths != y->widths || x->kinds != y->kinds
+            || x->shares != y->shares || x->group != y->group || x->blocks[0] != y->blocks[0]
+            || x->blocks[1] != y->blocks[1] || x->asymmetric != y->asymmetric
+            || x->disordered != y->disordered || x->excludes != y->excludes)
+            return false;
+        for (size_t k = 0; k < x->count; k++)
+            if (x->targets[k].kind != y->targets[k].kind
+                || !sft_span_equal(x->targets[k].text, y->targets[k].text))
+                return false;
+    }
+    return true;
+}

@@ -3,13 +3,18 @@
 
 #include "keys/digest_keys.h"
 #include "quant/beside.h"
+#include "support/remote.h"
+
+#include <errno.h>
 
 /* advice: what can be done instead. */
 static sft_code check_one(cli *c, const char *model, const char *to, const char *advice,
                           sft_error *err) {
     sfti_arena arena = { .alloc = c->alloc };
     sfti_beside is = SFTI_BESIDE_SAME;
-    sft_code code = sfti_beside_compare(model, to, c->open.files, &arena, &is, err);
+    /* Another server is not asked for what would only be told. */
+    sft_code code = sfti_beside_compare(cli_is_remote(c, model) ? NULL : model, to, c->open.files,
+                                        &arena, &is, err);
     sfti_arena_free(&arena);
     if (code || is == SFTI_BESIDE_SAME) return code;
     if (is == SFTI_BESIDE_NONE) {
@@ -50,6 +55,7 @@ sft_code cli_check_moved_quantiser(cli *c, const char *path, const char *to, sft
     sft_set_options options = cli_set_options(c);
     sft_set *set = NULL;
     sft_code code = check_one(c, path, to, "move its whole folder, or to another one", err);
+    if (code == SFT_IO_OPEN && err->os_errno == EACCES) return SFT_OK; /* nor can it go there */
     if (code != SFT_BAD_ARGUMENT && !c->bare) return code;
     if (sft_set_open(path, &options, &set, NULL) || !sfti_declared_may(set))
         code = SFT_OK, c->bare = NULL;

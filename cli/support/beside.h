@@ -1,4 +1,4 @@
-/* config.json and the like, which declare how quantised layers of the models beside them are read. */
+/* config.json and the like, which declare quantised layers of the models beside them. */
 #ifndef CLI_BESIDE_H
 #define CLI_BESIDE_H
 

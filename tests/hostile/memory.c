@@ -214,11 +214,13 @@ static void run_row(const char *program, const memory_command *c, const double *
     for (size_t h = 0; h < HEADERS; h++) {
         run_result r = run_command(program, c, headers[h].name);
         double all = sizes[h] * (double)model_operands(c);
-        double times = (r.megabytes - base) / all;
         double cap = c->times * all + (is_label(c) ? LABEL_SLACK : SLACK);
         double alone = label_alone(program, c, headers[h].name) + SLACK;
         if (cap < alone) cap = alone;
+        /* What the system keeps varies a little: a second time must fit, or it does not. */
+        if (r.status <= 2 && r.megabytes - base > cap) r = run_command(program, c, headers[h].name);
         bool fine = r.status <= 2 && r.megabytes - base <= cap;
+        double times = (r.megabytes - base) / all;
         printf(" %6.2f%c%d", times, fine ? '/' : '!', r.status);
         fflush(stdout);
         if (fine) passed++;

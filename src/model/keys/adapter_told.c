@@ -21,7 +21,8 @@ bool sfti_adapter_tells(sft_span key) {
         "peft_type", "r", "lora_alpha", "alpha", "alpha_pattern", "rank_pattern", "use_rslora",
         "use_dora", "fan_in_fan_out", "use_cayley_neumann", "num_cayley_neumann_terms",
         "feedforward_modules", "init_lora_weights", "use_qalora", "alora_invocation_tokens", "coft",
-        "eps", "kasa_config", "use_bdlora", "arrow_config", "monteclora_config", "layer_replication",
+        "eps", "kasa_config", "use_bdlora", "arrow_config", "monteclora_config",
+        "layer_replication",
     };
     return HAS_TEXT(key, keys);
 }

@@ -1,5 +1,5 @@
-/* What files beside models declare of quantised layers, compared. Tests: tests/cli/convert/beside.txt,
- * tests/cli/rename/beside.txt. */
+/* What files beside models declare of quantised layers, compared.
+ * Tests: tests/cli/convert/beside.txt, tests/cli/rename/beside.txt. */
 #include "quant/beside.h"
 
 #include "base/error.h"
@@ -16,7 +16,8 @@ static sft_code read_files(const char *path, const sft_files *files, sfti_arena 
     if (!sfti_layouts_read(arena, &out->layouts)) return sfti_fail_memory(err, 0);
     sft_code code = sfti_declared_files(path, files, arena, out, &own);
     *known = code == SFT_OK;
-    return code == SFT_OUT_OF_MEMORY ? sfti_fail_as(err, code, &own) : SFT_OK;
+    bool none = code == SFT_CAST_DTYPE || code == SFT_INDEX_PATH || code == SFT_IO_NOT_FILE;
+    return code && !none ? sfti_fail_as(err, code, &own) : SFT_OK;
 }
 
 static bool tells_alike(const sfti_declared *a, const sfti_declared *b) {
@@ -34,10 +35,10 @@ static bool tells_alike(const sfti_declared *a, const sfti_declared *b) {
 
 sft_code sfti_beside_compare(const char *from, const char *to, const sft_files *files,
                              sfti_arena *arena, sfti_beside *out, sft_error *err) {
-    sfti_declared own, there = { .count = 0 };
+    sfti_declared own = { .count = 0 }, there = { .count = 0 };
     bool known = false, known_there = false;
     sft_code code = to ? read_files(to, files, arena, &there, &known_there, err) : SFT_OK;
-    if (!code) code = read_files(from, files, arena, &own, &known, err);
+    if (!code && from) code = read_files(from, files, arena, &own, &known, err);
     if (code) return code;
     bool same = sft_span_equal(own.told, there.told)
              || (known && known_there && tells_alike(&own, &there));

@@ -17,13 +17,12 @@ typedef enum sfti_beside {
 } sfti_beside;
 
 /* What config.json and the like beside a model at `to` (NULL: in a new folder) say of quantised
- * layers, seen from what those at `from` say. Files that cannot be read say nothing. files: as in sft_open_options. Fails
- * when out of memory. */
+ * layers, seen from what those at `from` say (NULL: there are none). Links that lead elsewhere, and
+ * what is no file, say nothing. files: as in sft_open_options. */
 sft_code sfti_beside_compare(const char *from, const char *to, const sft_files *files,
                              sfti_arena *arena, sfti_beside *out, sft_error *err);
 /* The first of these new names of tensors (keys: the old ones) of whose layer these files tell
- * other sizes or groups than they did; *out NULL: there is none. Names of a layer stand together.
- * Fails when out of memory. */
+ * other sizes or groups than they did; *out NULL: there is none. Names of a layer stand together. */
 sft_code sfti_beside_follows(const char *path, const sft_files *files, const sft_pair *names,
                              size_t count, sfti_arena *arena, const sft_pair **out,
                              sft_error *err);

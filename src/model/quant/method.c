@@ -437,14 +437,17 @@ static sft_code read_beside(const char *folder, const char *name, const sft_file
     sft_open_options how = SFT_OPEN_OPTIONS_INIT;
     size_t got = 0;
     sft_source source;
+    sft_error own = SFT_ERROR_INIT;
     char *path = sfti_arena_join(arena, sft_span_cstr(folder), sft_span_cstr(name));
     *out = (sft_span){ NULL, 0 };
     if (!path) return sfti_fail_memory(err, strlen(folder));
     how.beneath = folder;
     how.files = files;
     how.alloc = &arena->alloc;
-    sft_code code = sft_source_path(path, &how, &source, NULL);
+    sft_code code = sft_source_path(path, &how, &source, &own);
     if (code == SFT_NOT_FOUND) return SFT_OK;
+    if (code && code != SFT_INDEX_PATH && code != SFT_IO_NOT_FILE)
+        return sfti_fail_as(err, code, &own);
     if (code)
         return sfti_fail(err, code, "expected to read %s beside the model, which may say how it is "
                          "quantised, found a file that cannot be", name);

@@ -22,7 +22,8 @@ typedef enum sfti_beside {
 sft_code sfti_beside_compare(const char *from, const char *to, const sft_files *files,
                              sfti_arena *arena, sfti_beside *out, sft_error *err);
 /* The first of these new names of tensors (keys: the old ones) of whose layer these files tell
- * other sizes or groups than they did; *out NULL: there is none. Names of a layer stand together. */
+ * other sizes or groups than they did; *out NULL: there is none. Names of a layer stand
+ * together. */
 sft_code sfti_beside_follows(const char *path, const sft_files *files, const sft_pair *names,
                              size_t count, sfti_arena *arena, const sft_pair **out,
                              sft_error *err);

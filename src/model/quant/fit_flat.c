@@ -111,7 +111,7 @@ static sft_code check_type(const sfti_quant_fit *f, sft_span type, sft_error *er
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, state->name,
                                 "expected the quant_type of its name, found \"%.*s\"",
                                 SFTI_CLIP(type, 100));
-    uint64_t size = sfti_tensor_bits(table) / 8;
+    size_t size = (size_t)(sfti_tensor_bits(table) / 8);
     if (table->rank != 1 || table->shape[0] != 16) return SFT_OK; /* which is looked at later */
     sft_code code = sft_read_bytes(book->file, table->offset, bytes, 16 * size, err);
     if (code) return code;

@@ -87,38 +87,27 @@ sft_code cli_digest_adapter_config(cli *c, const char *model, char hex[SFT_HASH_
 /* ── What is written ── */
 
 void cli_say_beside(cli *c) {
-    if (c->left || c->bare || c->forced) cli_flush(&c->out);
-    if (c->left) {
+    const cli_beside told = c->beside;
+    if (!told.left && !told.bare && !told.forced) return;
+    c->beside = (cli_beside){ NULL };
+    cli_flush(&c->out);
+    if (told.left) {
         cli_text(&c->err, "safetensors: note: ");
-        cli_path(&c->err, c->left, ": its adapter_config.json, which tells its alpha, is not "
-                                   "copied, and is read only beside a file called "
-                                   "adapter_model.*\n");
+        cli_path(&c->err, told.left, ": its adapter_config.json, which tells its alpha, is not "
+                                     "copied, and is read only beside a file called "
+                                     "adapter_model.*\n");
     }
-    if (c->bare) {
+    if (told.bare) {
         cli_text(&c->err, "safetensors: note: ");
-        cli_path(&c->err, c->bare, ": the quantization_config beside it, which declares how its "
-                                   "layers are read, does not go with it\n");
+        cli_path(&c->err, told.bare, ": the quantization_config beside it, which declares how its "
+                                     "layers are read, does not go with it\n");
     }
-    if (c->forced) {
+    if (told.forced) {
         cli_text(&c->err, "safetensors: note: ");
-        cli_path(&c->err, c->forced, ": is read by the %s beside it, whatever that is of\n",
-                 c->forced_by);
+        cli_path(&c->err, told.forced, ": is read by the %s beside it, whatever that is of\n",
+                 told.forced_by);
     }
-    if (c->left || c->bare || c->forced) cli_flush(&c->err);
-    c->left = c->bare = c->forced = NULL;
-}
-
-/* Whether a file lies in the folder of OUT, by whose configuration it is meant to be read. */
-static bool in_folder_of(cli *c, const char *model, const char *to) {
-    sfti_arena arena = { .alloc = c->alloc };
-    os_info a, b;
-    const char *paths[2] = { cli_join_path(&arena, cli_folder_of(model), CLI_ADAPTER_CONFIG),
-                             cli_join_path(&arena, cli_folder_of(to), CLI_ADAPTER_CONFIG) };
-    bool same = strcmp(model, "-") != 0 && !cli_is_remote(c, model) && paths[0] && paths[1]
-             && !sfti_os_info_path(paths[0], true, &a) && !sfti_os_info_path(paths[1], true, &b)
-             && a.device == b.device && a.inode == b.inode;
-    sfti_arena_free(&arena);
-    return same;
+    cli_flush(&c->err);
 }
 
 sft_code cli_check_adapter_config(cli *c, const char *const *models, size_t count, const char *to,
@@ -126,7 +115,7 @@ sft_code cli_check_adapter_config(cli *c, const char *const *models, size_t coun
     sft_buffer there = { .alloc = c->alloc }, first = { .alloc = c->alloc };
     const char *configured = NULL, *left = NULL;
     bool fits = count > 0, alike = true;
-    c->left = c->bare = c->forced = NULL;
+    c->beside = (cli_beside){ NULL };
     sft_code code = to ? cli_read_adapter_config(c, to, &there, err) : SFT_OK;
     for (size_t i = 0; !code && i < count; i++) {
         sft_buffer own = { .alloc = c->alloc };
@@ -136,7 +125,9 @@ sft_code cli_check_adapter_config(cli *c, const char *const *models, size_t coun
         if (!left && sfti_adapter_told_of(text).alpha) left = models[i];
         alike = alike && sfti_adapter_told_alike(text, cli_read_text(&first));
         fits = fits && (sfti_adapter_told_alike(text, cli_read_text(&there))
-                        || (text.len == 0 && there.len > 0 && in_folder_of(c, models[i], to)));
+                        || (text.len == 0 && there.len > 0 && strcmp(models[i], "-") != 0
+                            && !cli_is_remote(c, models[i])
+                            && cli_in_one_folder(c, models[i], to)));
         sft_buffer_free(&own);
     }
     if (!code && !fits && configured && !alike)
@@ -149,9 +140,9 @@ sft_code cli_check_adapter_config(cli *c, const char *const *models, size_t coun
                          "of this name, which would be read with its alpha, found one: --force "
                          "writes it all the same");
     else if (!code && !fits && there.len > 0)
-        c->forced = to, c->forced_by = CLI_ADAPTER_CONFIG;
+        c->beside.forced = to, c->beside.forced_by = CLI_ADAPTER_CONFIG;
     else if (!code && !fits)
-        c->left = left;
+        c->beside.left = left;
     sft_buffer_free(&there);
     sft_buffer_free(&first);
     return code;

@@ -18,10 +18,10 @@ static sft_code check_one(cli *c, const char *model, const char *to, const char 
     sfti_arena_free(&arena);
     if (code || is == SFTI_BESIDE_SAME) return code;
     if (is == SFTI_BESIDE_NONE) {
-        c->bare = model;
+        c->beside.bare = model;
     } else if (c->set.force) {
-        c->forced = to;
-        c->forced_by = SFTI_QUANTISER_KEY;
+        c->beside.forced = to;
+        c->beside.forced_by = SFTI_QUANTISER_KEY;
     } else {
         return sfti_fail(err, SFT_BAD_ARGUMENT, "expected beside a new file what declares the "
                          "quantised layers of %s, or nothing, found a quantization_config of "
@@ -56,9 +56,9 @@ sft_code cli_check_moved_quantiser(cli *c, const char *path, const char *to, sft
     sft_set *set = NULL;
     sft_code code = check_one(c, path, to, "move its whole folder, or to another one", err);
     if (code == SFT_IO_OPEN && err->os_errno == EACCES) return SFT_OK; /* nor can it go there */
-    if (code != SFT_BAD_ARGUMENT && !c->bare) return code;
+    if (code != SFT_BAD_ARGUMENT && !c->beside.bare) return code;
     if (sft_set_open(path, &options, &set, NULL) || !sfti_declared_may(set))
-        code = SFT_OK, c->bare = NULL;
+        code = SFT_OK, c->beside.bare = NULL;
     sft_set_close(set);
     return code;
 }

@@ -13,6 +13,14 @@
 
 enum { CLI_OK = 0, CLI_NO = 1, CLI_FAILED = 2 };
 
+/* What a result lacks, or is read by, told with it (cli_say_beside). NULL: nothing. */
+typedef struct cli_beside {
+    const char *left;   /* a model whose adapter_config.json does not go with it */
+    const char *bare;   /* the same of what declares its quantised layers */
+    const char *forced; /* the result, which is read by the file forced_by beside it */
+    const char *forced_by;
+} cli_beside;
+
 typedef struct cli {
     const cli_command *const *commands; /* all there are, NULL after the last */
     const cli_group *groups;            /* the same but help; a row without title ends them */
@@ -29,10 +37,7 @@ typedef struct cli {
     bool several;    /* results are told apart by their paths */
     bool folder_unmade; /* that of -o, which is made but in a dry run */
     unsigned dropped; /* digests (keys/digest_keys.h) that the result does not record */
-    const char *left;   /* a model whose adapter_config.json the result lacks, or NULL */
-    const char *bare;   /* the same of what declares its quantised layers */
-    const char *forced; /* the result, which is read by the file forced_by beside it, or NULL */
-    const char *forced_by;
+    cli_beside beside; /* of the result at hand */
     bool same; /* of the edit with -o: what is written is as it was */
     size_t passed[CLI_OTHER_FORMATS]; /* files of other formats in the folders so far */
     size_t changed, unchanged; /* models that were, or would be, written, and that need not be */

@@ -24,6 +24,21 @@ sft_span cli_name_of(const char *path) {
     return sfti_path_name(sft_span_cstr(path));
 }
 
+static bool folder_info(sfti_arena *arena, const char *path, os_info *out) {
+    size_t len = sfti_folder_len(path);
+    const char *folder = len > 0 ? sfti_arena_copy(arena, path, len) : ".";
+    return folder && !sfti_os_info_path(folder, true, out);
+}
+
+bool cli_in_one_folder(const cli *c, const char *a, const char *b) {
+    sfti_arena arena = { .alloc = c->alloc };
+    os_info x, y;
+    bool one = folder_info(&arena, a, &x) && folder_info(&arena, b, &y) && x.device == y.device
+            && x.inode == y.inode;
+    sfti_arena_free(&arena);
+    return one;
+}
+
 char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name) {
     size_t len = strlen(name);
     char joint = sfti_path_joint(dir);

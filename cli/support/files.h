@@ -8,6 +8,8 @@
 /* Folder of a path without its slash, empty for none. */
 sft_span cli_folder_of(const char *path);
 sft_span cli_name_of(const char *path);
+/* Whether two paths of this system lie in the same folder, however they are written. */
+bool cli_in_one_folder(const cli *c, const char *a, const char *b);
 /* dir/name in the arena; NULL when memory ran out. */
 char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name);
 /* A path from the root on, all links in its folder resolved. NULL when out of memory or, with

@@ -18,19 +18,22 @@ typedef struct sfti_lora_pattern {
     double alpha;
 } sfti_lora_pattern;
 
+typedef struct sfti_lora_alpha {
+    double value;
+    bool told, none; /* it is a number; it is null */
+} sfti_lora_alpha;
+
 typedef struct sfti_lora_config {
     sft_span prefix; /* modules that begin so, with a dot behind it; empty: all */
     bool beside;     /* of adapter_config.json, not of metadata */
-    bool has_alpha, rslora, fan_in_fan_out, dora, ranks; /* ranks: there is a "rank_pattern" */
-    bool no_alpha, has_rank; /* alpha is null; there is an "r" */
+    bool rslora, fan_in_fan_out, dora, ranks; /* ranks: there is a "rank_pattern" */
+    bool has_rank; /* there is an "r" */
     uint64_t rank; /* 0: not told */
     sfti_adapter_type type; /* SFTI_ADAPTER_TYPES: not told */
     sft_span unlike;    /* the member that makes it a method whose tensors look like another's */
     bool cayley;        /* OFT: the exact rotation rather than a series */
     uint64_t terms;     /* of the series */
-    double alpha;
-    double named[2];    /* "lora_alpha" and "alpha", of which the method reads one */
-    char told[2];       /* of each: 0, not told; '0', null; '1', a number */
+    sfti_lora_alpha alphas[2]; /* "lora_alpha" and "alpha", of which the method reads one */
     sfti_lora_pattern *patterns;
     size_t pattern_count, pattern_capacity;
     sft_span *inputs;  /* (IA)³: ends of the names of modules whose factors are of inputs */

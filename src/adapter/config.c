@@ -140,15 +140,16 @@ static sft_code take_member(sfti_lora *lora, sfti_lora_config *config, sft_span 
     sft_code code = SFT_OK;
     bool alpha = sfti_is(key, "alpha"), named = alpha || sfti_is(key, "lora_alpha");
     bool text = json->type == SFTI_JSON_STRING;
-    if (named) config->told[alpha] = json->type == SFTI_JSON_NULL ? '0' : '1';
+    bool none = json->type == SFTI_JSON_NULL;
+    if (named) config->alphas[alpha] = (sfti_lora_alpha){ .told = !none, .none = none };
     sft_span said = sfti_json_string(json, &lora->arena);
     if (!said.data) return sfti_fail_memory(err, json->text.len);
     if (is_unlike(key, json, said)) config->unlike = key;
     if (sfti_is(key, "peft_type") && text) config->type = peft_type_of(said);
     if (sfti_is(key, "r")) config->has_rank = true;
     if (sfti_is(key, "r")) config->rank = json->type == SFTI_JSON_UINT ? json->value : 0;
-    if (named && json->type != SFTI_JSON_NULL) {
-        code = config_number(json, key, &config->named[alpha], err);
+    if (named && !none) {
+        code = config_number(json, key, &config->alphas[alpha].value, err);
     } else if (sfti_is(key, "use_rslora")) {
         code = config_bool(json, key, &config->rslora, err);
     } else if (sfti_is(key, "fan_in_fan_out")) {
@@ -175,7 +176,6 @@ static sft_code take_member(sfti_lora *lora, sfti_lora_config *config, sft_span 
         if (config->tells_inputs && json->type != SFTI_JSON_ARRAY_END && !code)
             code = expect(json->type == SFTI_JSON_ERROR, key, "a list of names", err);
     } else if (sfti_is(key, "alpha_pattern")) {
-        bool none = json->type == SFTI_JSON_NULL;
         code = expect(none || json->type == SFTI_JSON_OBJECT, key, "an object", err);
         config->pattern_count = 0;
         if (!code && !none) code = take_patterns(lora, config, json, err);
@@ -186,15 +186,10 @@ static sft_code take_member(sfti_lora *lora, sfti_lora_config *config, sft_span 
 }
 
 /* LoHa and LoKr have "alpha", LoRA "lora_alpha"; where no method is told, either. */
-static void choose_alpha(sfti_lora_config *config) {
-    bool alpha = config->type == SFTI_TYPE_LOHA || config->type == SFTI_TYPE_LOKR
-              || (config->type != SFTI_TYPE_LORA && config->told[0] != '1');
-    config->no_alpha = config->told[alpha] == '0';
-    config->has_alpha = config->told[alpha] == '1';
-    config->alpha = config->named[alpha];
-    /* Others do not know it. */
-    if (config->type != SFTI_TYPE_LORA && config->type != SFTI_ADAPTER_TYPES)
-        config->rslora = false;
+static const sfti_lora_alpha *alpha_of(const sfti_lora_config *config) {
+    bool own = config->type == SFTI_TYPE_LOHA || config->type == SFTI_TYPE_LOKR;
+    bool either = config->type != SFTI_TYPE_LORA && !config->alphas[0].told;
+    return &config->alphas[own || either];
 }
 
 static size_t last_dot(sft_span key) {
@@ -238,7 +233,8 @@ sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component
     for (size_t i = 0; i < lora->config_count; i++) {
         sfti_lora_config *config = &lora->configs[i];
         if (config->type == SFTI_TYPE_LOKR && !config->has_rank) config->rank = ALPHA;
-        choose_alpha(config);
+        if (config->type != SFTI_TYPE_LORA && config->type != SFTI_ADAPTER_TYPES)
+            config->rslora = false; /* which others do not know */
     }
     if (code || json.type != SFTI_JSON_ERROR) return code;
     return sfti_fail(err, json.code, "expected %s at byte %zu of the adapter's configuration "
@@ -365,9 +361,10 @@ bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, dou
         first = sfti_names_find(&config->names, config->patterns[i].name);
         last = 0;
     }
-    bool usual = !config->has_alpha && !config->no_alpha
+    const sfti_lora_alpha *alpha = alpha_of(config);
+    bool usual = !alpha->told && !alpha->none
               && (config->type == SFTI_TYPE_LORA || config->type == SFTI_TYPE_LOHA
                   || config->type == SFTI_TYPE_LOKR);
-    *out = first != SFTI_NO_NAME ? config->patterns[first].alpha : usual ? ALPHA : config->alpha;
-    return config->has_alpha || usual || first != SFTI_NO_NAME;
+    *out = first != SFTI_NO_NAME ? config->patterns[first].alpha : usual ? ALPHA : alpha->value;
+    return alpha->told || usual || first != SFTI_NO_NAME;
 }

@@ -281,8 +281,8 @@ static void tell(mv_run *run, const mv_unit *unit) {
     const char *to = moves->count == 0    ? unit->unit.path
                    : unit->unit.is_folder ? unit->to
                                           : moves->items[0].to;
-    c->left = unit->left && moves->count > 0 ? unit->unit.path : NULL;
-    c->bare = unit->bare && moves->count > 0 ? unit->unit.path : NULL;
+    c->beside.left = unit->left && moves->count > 0 ? unit->unit.path : NULL;
+    c->beside.bare = unit->bare && moves->count > 0 ? unit->unit.path : NULL;
     cli_say_beside(c);
     if (cli_is_json(c)) {
         tell_json(run, unit->unit.path, to, moves, false);

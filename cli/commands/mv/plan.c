@@ -352,9 +352,9 @@ static sft_code plan_targets(mv_plan *plan, mv_unit *unit, uint32_t n, const cha
     }
     if (from->is_folder) return SFT_OK;
     *blame = from->path;
-    plan->c->bare = NULL;
+    plan->c->beside.bare = NULL;
     sft_code code = cli_check_moved_quantiser(plan->c, from->path, moves->items[0].to, err);
-    unit->bare = plan->c->bare && plan->how == CLI_MOVE;
+    unit->bare = plan->c->beside.bare && plan->how == CLI_MOVE;
     return code ? code : take_config(plan, unit, blame, err);
 }
 

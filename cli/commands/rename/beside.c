@@ -3,10 +3,8 @@
 #include "adapter/adapter.h"
 #include "commands/rename/rename.h"
 #include "quant/beside.h"
-#include "os/os.h"
 #include "support/adapters.h"
 #include "support/files.h"
-#include "support/words.h"
 
 /* The module that a factor is of; data NULL: the name is of none. */
 static sft_span module_of_factor(sft_span factor) {
@@ -66,21 +64,9 @@ static sft_code check_adapter(cli *c, const char *path, const cli_rename_names *
     return code;
 }
 
-static bool is_one_folder(cli *c, const char *a, const char *b) {
-    sfti_arena arena = { .alloc = c->alloc };
-    const char *paths[2] = { cli_join_path(&arena, cli_folder_of(a), "."),
-                             cli_join_path(&arena, cli_folder_of(b), ".") };
-    os_info x, y;
-    bool one = paths[0] && paths[1] && !sfti_os_info_path(paths[0], true, &x)
-            && !sfti_os_info_path(paths[1], true, &y) && x.device == y.device
-            && x.inode == y.inode;
-    sfti_arena_free(&arena);
-    return one;
-}
-
 sft_code cli_rename_beside(cli *c, const char *path, const cli_rename_names *names,
                            sft_error *err) {
-    if (names->tensors == 0 || (c->set.output && !is_one_folder(c, path, c->set.output)))
+    if (names->tensors == 0 || (c->set.output && !cli_in_one_folder(c, path, c->set.output)))
         return SFT_OK;
     sft_code code = check_adapter(c, path, names, err);
     if (!code && names->coded_count > 0) code = check_quantiser(c, path, names, err);

@@ -168,7 +168,8 @@ sft_code cli_rename_set(cli *c, const char *index, const sft_set *set,
     set_rename r = { .c = c, .index = index, .set = set, .names = names->pairs, .count = count };
     sft_code code = cli_output_is_folder(c, err);
     if (!code && c->set.output) code = cli_check_adapter_config(c, &index, 1, NULL, err);
-    for (size_t s = 0; !code && c->set.output && s < sft_set_shard_count(set) && !c->bare; s++)
+    size_t shards = c->set.output ? sft_set_shard_count(set) : 0;
+    for (size_t s = 0; !code && s < shards && !c->beside.bare; s++)
         code = cli_check_file_quantiser(c, sft_set_shard_at(set, s), index, NULL, err);
     if (!code) code = cli_fresh_begin(&r.fresh, c, index, sft_set_shard_count(set), err);
     if (!code) r.shard_of = sfti_arena_array(&r.fresh.arena, count, sizeof *r.shard_of);

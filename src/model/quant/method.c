@@ -388,10 +388,10 @@ static sft_code find_stray(const sft_set *set, sfti_arena *arena, sfti_declared 
 }
 
 static sft_code take_told(sfti_declared *d, sft_span text, const char *fallback,
-                            const char *where, sfti_arena *arena, sft_error *err) {
-    char *told = sfti_arena_join(arena, d->told, text);
-    if (!told) return sfti_fail_memory(err, text.len);
-    d->told = (sft_span){ told, d->told.len + text.len };
+                          const char *where, sfti_arena *arena, sft_error *err) {
+    char *both = d->told.len > 0 ? sfti_arena_join(arena, d->told, text) : NULL;
+    if (d->told.len > 0 && !both) return sfti_fail_memory(err, text.len);
+    d->told = both ? (sft_span){ both, d->told.len + text.len } : text;
     return take_method(d, text, fallback, where, arena, err);
 }
 

@@ -89,7 +89,7 @@ sft_code cli_digest_adapter_config(cli *c, const char *model, char hex[SFT_HASH_
 void cli_say_beside(cli *c) {
     const cli_beside told = c->beside;
     if (!told.left && !told.bare && !told.forced) return;
-    c->beside = (cli_beside){ NULL };
+    c->beside = (cli_beside){ .left = NULL };
     cli_flush(&c->out);
     if (told.left) {
         cli_text(&c->err, "safetensors: note: ");
@@ -115,7 +115,7 @@ sft_code cli_check_adapter_config(cli *c, const char *const *models, size_t coun
     sft_buffer there = { .alloc = c->alloc }, first = { .alloc = c->alloc };
     const char *configured = NULL, *left = NULL;
     bool fits = count > 0, alike = true;
-    c->beside = (cli_beside){ NULL };
+    c->beside = (cli_beside){ .left = NULL };
     sft_code code = to ? cli_read_adapter_config(c, to, &there, err) : SFT_OK;
     for (size_t i = 0; !code && i < count; i++) {
         sft_buffer own = { .alloc = c->alloc };

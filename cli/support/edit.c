@@ -140,7 +140,7 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
     };
     if (result->changed) c->changed++;
     else c->unchanged++;
-    if (!result->changed) c->beside = (cli_beside){ NULL };
+    if (!result->changed) c->beside = (cli_beside){ .left = NULL };
     cli_say_beside(c);
     if (cli_is_json(c)) {
         write_result(c, result);

@@ -250,7 +250,7 @@ static void each_of_many(many *m, char **operands, size_t count, cli_write_fn ea
             cli_fail_input(c, m->outputs[i], &err);
         } else if (cli_input_is_path(input) || input->kind == CLI_STDIN) {
             c->joined = input->shards ? input : NULL;
-            c->beside = (cli_beside){ NULL };
+            c->beside = (cli_beside){ .left = NULL };
             each(c, input->path, ctx);
             c->joined = NULL;
         } else cli_report_input(c, input);

@@ -375,7 +375,7 @@ void cli_say_dropped(cli *c, const char *path) {
 void cli_say_written(cli *c, const cli_written *written) {
     cli_object object;
     if (written->file_count > 0) c->changed++;
-    else c->unchanged++, c->beside = (cli_beside){ NULL };
+    else c->unchanged++, c->beside = (cli_beside){ .left = NULL };
     cli_say_beside(c);
     if (!cli_is_json(c)) {
         say_human(c, written);

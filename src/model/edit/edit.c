@@ -214,12 +214,11 @@ const sft_file *sft_edit_file(const sft_edit *edit) {
 
 /* ── Asking ── */
 
-/* A value of data NULL removes the key. */
+/* A value of data NULL removes the key, which lives as long as the edit. */
 static sft_code request_add(sft_edit *edit, sfti_requests *to, sft_span key, sft_span value,
                             sft_error *err) {
-    sfti_request *request = sfti_arena_take(&edit->arena, sizeof *request);
-    key.data = sfti_arena_copy(&edit->arena, key.data, key.len);
     if (!key.data) return sfti_fail_memory(err, key.len);
+    sfti_request *request = sfti_arena_take(&edit->arena, sizeof *request);
     char *copy = value.data ? sfti_arena_copy(&edit->arena, value.data, value.len) : NULL;
     if (!request || (value.data && !copy)) return sfti_fail_memory(err, value.len);
     value.data = copy;
@@ -228,6 +227,10 @@ static sft_code request_add(sft_edit *edit, sfti_requests *to, sft_span key, sft
     to->last = &request->next;
     to->count++;
     return SFT_OK;
+}
+
+static sft_span kept(sft_edit *edit, sft_span text) {
+    return (sft_span){ sfti_arena_copy(&edit->arena, text.data, text.len), text.len };
 }
 
 static sft_code request_check(sft_span text, const char *what, sft_error *err) {
@@ -244,12 +247,13 @@ sft_code sft_edit_set(sft_edit *edit, sft_span key, sft_span value, sft_error *e
     if (!value.data && value.len == 0) value.data = ""; /* an empty value is not a missing one */
     sft_code code = request_check(key, "a metadata key", err);
     if (!code) code = request_check(value, "a metadata value", err);
-    return code ? code : request_add(edit, &edit->metadata, key, value, err);
+    return code ? code : request_add(edit, &edit->metadata, kept(edit, key), value, err);
 }
 
 sft_code sft_edit_remove(sft_edit *edit, sft_span key, sft_error *err) {
     sft_code code = request_check(key, "a metadata key", err);
-    return code ? code : request_add(edit, &edit->metadata, key, (sft_span){ NULL, 0 }, err);
+    return code ? code : request_add(edit, &edit->metadata, kept(edit, key), (sft_span){ NULL, 0 },
+                                     err);
 }
 
 sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *err) {
@@ -266,7 +270,7 @@ sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, from,
                                 "expected a tensor of this name, found none");
     if (!to.data) to.data = "";
-    return request_add(edit, &edit->names, other ? from : tensor->name, to, err);
+    return request_add(edit, &edit->names, other ? kept(edit, from) : tensor->name, to, err);
 }
 
 /* ── Recovery ── */

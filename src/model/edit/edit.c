@@ -229,7 +229,7 @@ static sft_code request_add(sft_edit *edit, sfti_requests *to, sft_span key, sft
     return SFT_OK;
 }
 
-static sft_span kept(sft_edit *edit, sft_span text) {
+static sft_span request_keep(sft_edit *edit, sft_span text) {
     return (sft_span){ sfti_arena_copy(&edit->arena, text.data, text.len), text.len };
 }
 
@@ -247,13 +247,13 @@ sft_code sft_edit_set(sft_edit *edit, sft_span key, sft_span value, sft_error *e
     if (!value.data && value.len == 0) value.data = ""; /* an empty value is not a missing one */
     sft_code code = request_check(key, "a metadata key", err);
     if (!code) code = request_check(value, "a metadata value", err);
-    return code ? code : request_add(edit, &edit->metadata, kept(edit, key), value, err);
+    return code ? code : request_add(edit, &edit->metadata, request_keep(edit, key), value, err);
 }
 
 sft_code sft_edit_remove(sft_edit *edit, sft_span key, sft_error *err) {
     sft_code code = request_check(key, "a metadata key", err);
-    return code ? code : request_add(edit, &edit->metadata, kept(edit, key), (sft_span){ NULL, 0 },
-                                     err);
+    if (code) return code;
+    return request_add(edit, &edit->metadata, request_keep(edit, key), (sft_span){ NULL, 0 }, err);
 }
 
 sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *err) {
@@ -270,7 +270,8 @@ sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, from,
                                 "expected a tensor of this name, found none");
     if (!to.data) to.data = "";
-    return request_add(edit, &edit->names, other ? kept(edit, from) : tensor->name, to, err);
+    sft_span old = other ? request_keep(edit, from) : tensor->name;
+    return request_add(edit, &edit->names, old, to, err);
 }
 
 /* ── Recovery ── */

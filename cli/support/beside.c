@@ -51,6 +51,14 @@ sft_code cli_check_file_quantiser(cli *c, const sft_file *file, const char *path
     return SFT_OK;
 }
 
+sft_code cli_check_repaired_quantiser(cli *c, const sft_repair *repair, const char *path,
+                                      const char *to, sft_error *err) {
+    for (size_t i = 0; i < sft_repair_tensor_count(repair); i++)
+        if (sfti_may_hold_codes(sft_repair_tensor_at(repair, i).dtype))
+            return check_one(c, path, to, elsewhere, err);
+    return SFT_OK;
+}
+
 sft_code cli_check_moved_quantiser(cli *c, const char *path, const char *to, sft_error *err) {
     sft_set_options options = cli_set_options(c);
     sft_set *set = NULL;

@@ -99,6 +99,8 @@ sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *module, d
 
 /* Adds what the text, a JSON object, says. by_component: keys are "transformer.lora_alpha". */
 sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component, sft_error *err);
+/* Refuses one that `count` modules would be compared with for too long. */
+sft_code sfti_lora_config_work(const sfti_lora *lora, size_t count, sft_error *err);
 /* Whether a configuration is about a module. Those that are about one agree. */
 bool sfti_lora_config_covers(const sfti_lora_config *config, sft_span module);
 /* Refuses metadata of which no component has a module, and that would change the modules. */

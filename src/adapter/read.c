@@ -421,8 +421,6 @@ static sft_code scale_module(const sfti_lora *lora, sfti_lora_module *m, sft_err
 
 /* ── All ── */
 
-#define PATTERNS_MOST (1u << 28) /* that are compared with names of modules */
-
 static sft_code is_alike(const sfti_lora *lora, const sfti_lora_module *m,
                          const sfti_lora_config *config, sft_error *err) {
     const sft_tensor *tensor = sfti_lora_first(lora, m);
@@ -560,11 +558,7 @@ sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft
     if (!code && inside.data) code = sfti_lora_config_read(out, inside, true, err);
     if (!code) code = group_tensors(out, err);
     if (!code) code = drop_empty(out, err);
-    for (size_t i = 0; !code && i < out->config_count; i++)
-        if (out->configs[i].dotted > 0 && out->count > PATTERNS_MOST / out->configs[i].dotted)
-            code = sfti_fail(err, SFT_CAST_DTYPE,
-                             "expected at most %u names with dots in \"alpha_pattern\" times "
-                             "modules, found more", PATTERNS_MOST);
+    if (!code) code = sfti_lora_config_work(out, out->count, err);
     for (size_t i = 0; !code && i < out->count; i++) {
         code = check_floats(out, &out->modules[i], err);
         if (!code) code = check_magnitude(out, &out->modules[i], err);

@@ -45,6 +45,22 @@ static sft_span key_of_alias(const void *aliases, uint32_t i) {
     return ((const sfti_layout_alias *)aliases)[i].pair.key;
 }
 
+/* Of one component, for several may have the same names: what is made of it, and its aliases. */
+typedef struct component_names {
+    sfti_names made, aliases;
+    bool drawn;
+} component_names;
+
+static bool draw_names(sft_layout_conversion *run, const sfti_layout_group *one,
+                       component_names *names) {
+    if (!names->drawn)
+        names->drawn = sfti_layout_names(run->out.parts + one->first, one->made, &run->arena,
+                                         &names->made)
+                    && sfti_names_draw(&names->aliases, run->alias_most, key_of_alias,
+                                       run->aliases, &run->arena);
+    return names->drawn;
+}
+
 /* The component whose names begin as this one; NULL: none is known. */
 static const sfti_layout_group *group_of_name(const sft_layout_conversion *run, sft_span name,
                                               sft_span *prefix) {
@@ -66,8 +82,8 @@ static sft_span renamed_alias(sft_layout_conversion *run, sft_span prefix, sft_s
 
 /* Both names as a component's names change, if they do so only in how they begin: nothing tells
  * what a rule would make of a tensor that is not there. */
-static sft_code keep_alias(sft_layout_conversion *run, const sfti_names *made, sfti_names *names,
-                           sft_pair pair, sft_error *err) {
+static sft_code keep_alias(sft_layout_conversion *run, component_names *all, sft_pair pair,
+                           sft_error *err) {
     size_t shard;
     sft_span prefix, other;
     const sft_set *set = run->sets[run->blames];
@@ -78,14 +94,15 @@ static sft_code keep_alias(sft_layout_conversion *run, const sfti_names *made, s
     sfti_layout_alias *alias = &run->aliases[run->alias_count];
     *alias = (sfti_layout_alias){ { renamed_alias(run, to, pair.key, prefix.len),
                                     renamed_alias(run, to, pair.value, prefix.len) }, one };
-    if (!alias->pair.key.data || !alias->pair.value.data) return sfti_fail_memory(err, to.len);
-    uint32_t at = sfti_names_find(made, alias->pair.value);
-    const sft_part *part = at == SFTI_NO_NAME ? NULL : &run->out.parts[at];
+    component_names *names = &all[one - run->groups.items];
+    if (!alias->pair.key.data || !alias->pair.value.data || !draw_names(run, one, names))
+        return sfti_fail_memory(err, to.len);
+    uint32_t at = sfti_names_find(&names->made, alias->pair.value);
+    const sft_part *part = at == SFTI_NO_NAME ? NULL : &run->out.parts[one->first + at];
     bool same = group_of_name(run, pair.key, &other) == one && part && part->source
-             && at >= one->first && at < one->first + one->made
              && part->source->ctx == sft_file_source(sft_set_shard_at(set, shard)).ctx
              && part->begin == tensor->offset
-             && sfti_names_find(made, alias->pair.key) == SFTI_NO_NAME;
+             && sfti_names_find(&names->made, alias->pair.key) == SFTI_NO_NAME;
     if (!same && run->options.ignore_unmatched) return SFT_OK;
     if (!same) {
         sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, pair.key,
@@ -95,12 +112,30 @@ static sft_code keep_alias(sft_layout_conversion *run, const sfti_names *made, s
         sfti_hint(err, SFT_HINT_NONE);
         return SFT_TENSOR_NOT_FOUND;
     }
-    if (sfti_names_add(names, alias->pair.key, (uint32_t)run->alias_count) == run->alias_count)
+    if (sfti_names_add(&names->aliases, alias->pair.key, (uint32_t)run->alias_count)
+        == run->alias_count)
         run->alias_count++;
     return SFT_OK;
 }
 
 /* ── All metadata ── */
+
+/* torchao's lists of all files as one; the first where another is no list. */
+static sft_code join_listed(sft_layout_conversion *run, sft_span *value, sft_error *err) {
+    size_t most = 0, count = 0;
+    sft_span joined;
+    for (size_t i = 0; i < run->set_count; i++) most += sft_set_shard_count(run->sets[i]);
+    sft_span *lists = sfti_arena_array(&run->arena, most, sizeof *lists);
+    if (!lists) return sfti_fail_memory(err, most * sizeof *lists);
+    for (size_t i = 0; i < run->set_count; i++)
+        for (size_t s = 0; s < sft_set_shard_count(run->sets[i]); s++)
+            count += sft_file_metadata_get(sft_set_shard_at(run->sets[i], s),
+                                           sft_span_cstr(SFTI_LISTED_KEY), &lists[count]);
+    if (!sfti_lists_joined(lists, count, &run->arena, &joined))
+        return sfti_fail_memory(err, value->len);
+    if (joined.data) *value = joined;
+    return SFT_OK;
+}
 
 /* Those of all files, and `format` for transformers. */
 static sft_code keep_pair(sft_layout_conversion *run, sfti_names *names, sft_pair pair,
@@ -115,13 +150,12 @@ static sft_code keep_pair(sft_layout_conversion *run, sfti_names *names, sft_pai
                          SFTI_CLIP(pair.key, 40));
     uint32_t before = sfti_names_find(names, pair.key);
     if (before == SFTI_NO_NAME) {
+        if (sfti_is(pair.key, SFTI_LISTED_KEY)) {
+            sft_code code = join_listed(run, &pair.value, err);
+            if (code) return code;
+        }
         run->pairs[run->pair_count] = pair;
         (void)sfti_names_add(names, pair.key, (uint32_t)run->pair_count++);
-    } else if (sfti_is(pair.key, SFTI_LISTED_KEY)) {
-        sft_span both[] = { run->pairs[before].value, pair.value }, joined;
-        if (!sfti_lists_joined(both, 2, &run->arena, &joined))
-            return sfti_fail_memory(err, pair.value.len);
-        if (joined.data) run->pairs[before].value = joined;
     } else if (sfti_is_reading_key(pair.key)
                && !sft_span_equal(run->pairs[before].value, pair.value)) {
         return sfti_fail(err, SFT_CAST_DTYPE, "expected one %.*s, which says how tensors are read, "
@@ -132,16 +166,16 @@ static sft_code keep_pair(sft_layout_conversion *run, sfti_names *names, sft_pai
 
 static sft_code list_metadata_pairs(sft_layout_conversion *run, sft_error *err) {
     uint64_t most = PAIRS_MORE;
-    sfti_names names, aliases, made;
+    sfti_names names;
+    component_names components[SFTI_LAYOUT_GROUPS] = { { .drawn = false } };
     for (size_t i = 0; i < run->set_count; i++)
         for (size_t s = 0; s < sft_set_shard_count(run->sets[i]); s++)
             most += sft_file_metadata_count(sft_set_shard_at(run->sets[i], s));
+    run->alias_most = most;
     run->pairs = sfti_arena_array(&run->arena, most, sizeof *run->pairs);
     run->aliases = sfti_arena_array(&run->arena, most, sizeof *run->aliases);
     if (!run->pairs || !run->aliases
-        || !sfti_names_draw(&names, most, key_of_pair, run->pairs, &run->arena)
-        || !sfti_names_draw(&aliases, most, key_of_alias, run->aliases, &run->arena)
-        || !sfti_layout_names(run->out.parts, run->out.count, &run->arena, &made))
+        || !sfti_names_draw(&names, most, key_of_pair, run->pairs, &run->arena))
         return sfti_fail_memory(err, most * sizeof *run->pairs);
     for (size_t i = 0; i < run->set_count; i++)
         for (size_t s = 0; s < sft_set_shard_count(run->sets[i]); s++) {
@@ -150,7 +184,7 @@ static sft_code list_metadata_pairs(sft_layout_conversion *run, sft_error *err) 
                 run->blames = i;
                 sft_pair pair = sft_file_metadata_at(file, k);
                 sft_code code = sfti_set_is_alias(run->sets[i], pair)
-                              ? keep_alias(run, &made, &aliases, pair, err)
+                              ? keep_alias(run, components, pair, err)
                               : keep_pair(run, &names, pair, err);
                 if (code) return code;
             }

@@ -43,6 +43,7 @@ struct sft_layout_conversion {
     size_t pair_count;
     sfti_layout_alias *aliases; /* by their new names */
     size_t alias_count;
+    uint64_t alias_most;
     sft_layout_component *components;
     const sfti_layout_group **component_groups;
     sft_buffer *configs, index;

@@ -17,11 +17,13 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _LOADERS = (torch.nn.Module._load_from_state_dict,
             torch.nn.modules.batchnorm._NormBase._load_from_state_dict)
 """Those that copy a tensor of a state to the parameter of its name, and no more."""
+_LOAD = torch.nn.Module.load_state_dict
 
 
 def _is_plain(module: torch.nn.Module) -> bool:
     """Whether nothing of the module's own comes between a state and its parameters."""
     return (type(module)._load_from_state_dict in _LOADERS
+            and "_load_from_state_dict" not in vars(module)
             and not module._load_state_dict_pre_hooks and not module._state_dict_hooks
             and not module._state_dict_pre_hooks)
 
@@ -37,6 +39,8 @@ def _destinations(model: torch.nn.Module) -> tuple[dict[str, torch.Tensor], bool
     all modules are."""
     found: dict[str, torch.Tensor] = {}
     odd: list[str] = []
+    if type(model).load_state_dict is not _LOAD or "load_state_dict" in vars(model):
+        return found, False  # it may drop tensors, or change them, or look at their values
     for path, module in model.named_modules(remove_duplicate=False):
         prefix = path + "." if path else ""
         if not _is_plain(module):
@@ -106,7 +110,7 @@ def read_state(model: torch.nn.Module, file: _core.File, place: Any) -> dict[str
             alike = into.dtype is types.get(tensor.dtype) and into.is_contiguous()
             (straight if alike else convert).append((tensor, into))
             state[name] = into
-        elif plain and tensor.dtype in types and (
+        elif plain and tensor.dtype in types and not name.endswith("_extra_state") and (
                 into is None or into.ndim and len(shape) and into.shape != shape):
             # Only its name or its shape is looked at.
             state[name] = moved(tensor, torch.device("meta"))

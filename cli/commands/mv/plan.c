@@ -494,7 +494,11 @@ static sft_code find_place(taken *all, mv_unit *unit, size_t *refused, const cha
     bool fits = take_all(all, &unit->moves, &in_the_way, &why);
     for (uint32_t n = 2; !fits && !all->error && plan->c->set.number && n <= NUMBER_MOST; n++) {
         sft_code code = plan_targets(plan, unit, n, blame, err);
-        if (code) return code;
+        if (code == SFT_OUT_OF_MEMORY) return code;
+        if (code) {
+            refuse(plan, unit, *blame, refused, err);
+            return SFT_OK;
+        }
         if (is_there(unit)) return take_own(all, &unit->moves, err);
         fits = take_all(all, &unit->moves, &in_the_way, &why);
     }

@@ -49,7 +49,8 @@ static sft_code check_adapter(cli *c, const char *path, const cli_rename_names *
     sft_buffer text = { .alloc = c->alloc };
     sft_code code = cli_read_adapter_config(c, path, &text, err);
     /* By what cannot be read, nothing is computed. */
-    bool read = !code && !sfti_lora_config_read(&lora, cli_read_text(&text), false, NULL);
+    bool read = !code && !sfti_lora_config_read(&lora, cli_read_text(&text), false, NULL)
+             && !sfti_lora_config_work(&lora, names->tensors, NULL);
     for (size_t i = 0; read && !code && lora.config_count > 0 && i < names->tensors; i++) {
         sft_pair pair = names->pairs[i];
         sft_span old = module_of_factor(pair.key);

@@ -5,6 +5,7 @@
 #include "edit/dropped.h"
 #include "os/path.h"
 #include "support/adapters.h"
+#include "support/beside.h"
 #include "support/edit.h"
 #include "support/output.h"
 #include "safetensors_io.h"
@@ -68,8 +69,11 @@ static sft_code repair_file(cli *c, const char *input, const char **path, sft_er
     cli_progress progress;
     sft_sink sink;
     bool writes = !c->set.dry_run && !is_whole(c, repair);
-    if (!out.in_place && !is_whole(c, repair))
-        code = cli_check_adapter_config(c, &input, 1, out.stream ? NULL : out.path, err);
+    if (!out.in_place && !is_whole(c, repair)) {
+        const char *to = out.stream ? NULL : out.path;
+        code = cli_check_adapter_config(c, &input, 1, to, err);
+        if (!code && to) code = cli_check_repaired_quantiser(c, repair, input, to, err);
+    }
     if (writes && !code) code = cli_output_sink(&out, &sink, err);
     if (writes && !code) {
         sft_job job = cli_progress_begin(&progress, c, out.path);

@@ -8,6 +8,7 @@
 #include "edit/dropped.h"
 #include "os/os.h"
 #include "support/adapters.h"
+#include "support/beside.h"
 #include "support/edit.h"
 #include "support/files.h"
 #include "support/fresh.h"
@@ -542,6 +543,8 @@ sft_code cli_repair_set(cli *c, const char *operand, sfti_arena *arena, const ch
     if (!code) code = open_files(&m, err);
     if (!code)
         code = cli_check_adapter_config(c, m.index ? &m.index : m.paths, 1, NULL, err);
+    for (size_t i = 0; !code && i < m.count && !c->beside.bare; i++)
+        code = cli_check_repaired_quantiser(c, m.repairs[i], m.paths[i], NULL, err);
     if (!code) code = list_files(&m, err);
     if (!code) code = check_index(&m, err);
     if (!code) code = cli_fresh_begin(&m.fresh, c, m.folder, m.count + 1, err);

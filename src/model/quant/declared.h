@@ -57,11 +57,25 @@ typedef struct sfti_declared_scope {
 } sfti_declared_scope;
 
 typedef struct sfti_scopes_matching {
-    uint64_t work;   /* that it may still take */
-    size_t patterns; /* there are */
+    sfti_arena *arena;
+    uint64_t work, memory; /* that it may still take; memory 0: no more expressions are read */
     sft_span module; /* the last looked for; no data: none */
     bool sure;       /* a scope is that module's for certain */
 } sfti_scopes_matching;
+
+/* MLX's object: sizes of all layers, 0 where none is told, and those of single ones. */
+typedef struct sfti_mlx_layer {
+    sft_span name;
+    uint64_t sizes[2]; /* bits, group_size */
+    const char *why;   /* it has none */
+} sfti_mlx_layer;
+typedef struct sfti_mlx {
+    sfti_mlx_layer *layers;
+    size_t count;
+    sfti_names names;
+    uint64_t sizes[2];
+    const char *why; /* the object tells none */
+} sfti_mlx;
 
 typedef struct sfti_declared {
     sfti_layouts layouts;
@@ -80,8 +94,9 @@ typedef struct sfti_declared {
     sft_span *plain;      /* names of modules that it leaves as they were */
     size_t plain_count;
     sfti_names plain_names;
-    sft_span told;    /* the objects as they stand, one behind another; empty: there are none */
-    sft_span object;  /* of MLX: bits and group_size, also of single layers */
+    sft_span told;    /* objects of files as they stand, one behind another; empty: none */
+    sft_span object;  /* MLX's; no data: there is none */
+    sfti_mlx mlx;
     sft_span stray;   /* a layer that it names and there is not; empty: none */
     sfti_declared_scope *scopes;
     size_t scope_count;

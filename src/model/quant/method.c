@@ -221,6 +221,88 @@ static bool take_scopes(sfti_declared *d, const quant_object *object, uint64_t b
         && sfti_scopes_dynamic(d, object->values[CONFIG_DYNAMIC], &all, arena);
 }
 
+/* ── MLX ── */
+
+static bool is_layer(sfti_json_type type) {
+    return type == SFTI_JSON_OBJECT || type == SFTI_JSON_FALSE || type == SFTI_JSON_TRUE
+        || type == SFTI_JSON_NULL;
+}
+
+/* Sizes of all layers and, with a table, of single ones in an object that the reader is inside of.
+ * NULL, or why there are none. */
+static const char *read_mlx(sfti_json *json, sfti_mlx *table, sfti_arena *arena,
+                            uint64_t sizes[2]) {
+    while (sfti_json_next(json) == SFTI_JSON_KEY) {
+        sft_span key = sfti_json_string(json, arena);
+        if (!key.data) return "no memory for it";
+        sfti_json_type type = sfti_json_next(json);
+        size_t k = sft_span_equal(key, sft_span_cstr("bits")) ? 0
+                 : sft_span_equal(key, sft_span_cstr("group_size")) ? 1 : 2;
+        if (k < 2) {
+            if (sizes[k]) return "two";
+            if (type != SFTI_JSON_UINT || json->value == 0) return "no number";
+            sizes[k] = json->value;
+        } else if (!table && sft_span_equal(key, sft_span_cstr("mode"))) {
+            sft_span mode = type == SFTI_JSON_STRING ? sfti_json_string(json, arena) : key;
+            if (!sft_span_equal(mode, sft_span_cstr("affine"))) return "another mode";
+        } else if (table && is_layer(type)) {
+            sfti_json inside = *json;
+            sfti_mlx_layer *layer = &table->layers[table->count];
+            *layer = (sfti_mlx_layer){ .name = key };
+            if (type != SFTI_JSON_OBJECT) layer->why = type == SFTI_JSON_TRUE ? NULL : "false";
+            else layer->why = read_mlx(&inside, NULL, arena, layer->sizes);
+            uint32_t at = sfti_names_add(&table->names, key, (uint32_t)table->count);
+            if (at != table->count++) table->layers[at].why = "two";
+        }
+        (void)sfti_json_skip(json);
+    }
+    return NULL;
+}
+
+static sft_span mlx_name(const void *ctx, uint32_t entry) {
+    return ((const sfti_mlx_layer *)ctx)[entry].name;
+}
+
+/* False when out of memory. */
+static bool take_mlx(sfti_declared *d, sft_span object, sfti_arena *arena) {
+    sfti_json json;
+    sfti_mlx *mlx = &d->mlx;
+    uint32_t most = 0;
+    sfti_json_begin(&json, object.data, object.len);
+    (void)sfti_json_next(&json);
+    while (sfti_json_next(&json) == SFTI_JSON_KEY) {
+        most += is_layer(sfti_json_next(&json));
+        (void)sfti_json_skip(&json);
+    }
+    mlx->layers = sfti_arena_array(arena, most, sizeof *mlx->layers);
+    if (!mlx->layers || !sfti_names_draw(&mlx->names, most, mlx_name, mlx->layers, arena))
+        return false;
+    sfti_json_begin(&json, object.data, object.len);
+    (void)sfti_json_next(&json);
+    mlx->why = read_mlx(&json, mlx, arena, mlx->sizes);
+    d->object = object;
+    return true;
+}
+
+const char *sfti_declared_mlx(const sfti_declared *d, sft_span layer, sfti_arena *arena,
+                              uint64_t *bits, uint64_t *group) {
+    static const sfti_mlx_layer none = { .why = NULL };
+    if (!d->object.data) return "no configuration";
+    uint32_t at = sfti_names_find(&d->mlx.names, layer);
+    const sfti_mlx_layer *own = at == SFTI_NO_NAME ? &none : &d->mlx.layers[at];
+    const char *why = d->mlx.why ? d->mlx.why : own->why;
+    if (!why && !own->sizes[0] && !own->sizes[1] && d->stray.len > 0) {
+        why = sfti_arena_join(arena, sft_span_cstr("sizes of a layer that there is not: "),
+                              d->stray);
+        if (!why) why = "sizes of a layer that there is not";
+    }
+    *bits = own->sizes[0] ? own->sizes[0] : d->mlx.sizes[0];
+    *group = own->sizes[1] ? own->sizes[1] : d->mlx.sizes[1];
+    return why ? why : *bits < 1 || *bits > 8 ? "another number" : NULL;
+}
+
+/* ── The method ── */
+
 /* text: the object; fallback: the method where none is told, or NULL. */
 static sft_code take_method(sfti_declared *d, sft_span text, const char *fallback,
                             const char *where, sfti_arena *arena, sft_error *err) {
@@ -267,7 +349,8 @@ static sft_code take_method(sfti_declared *d, sft_span text, const char *fallbac
     mlx = mlx && sft_span_equal(name, sft_span_cstr("mlx"));
     if (mlx && d->object.data && !sft_span_equal(d->object, text))
         return fail_config(where, "single bits and group_size", text, err);
-    if (mlx) d->object = text;
+    if (mlx && !d->object.data && !take_mlx(d, text, arena))
+        return sfti_fail_memory(err, text.len);
     (void)sfti_text_uint(object.values[CONFIG_BITS], &bits);
     if (!mlx && !own && bits > 0 && bits <= 8) d->widths = 1u << bits;
     if (widths && d->widths != widths)
@@ -284,8 +367,11 @@ static sft_code take_method(sfti_declared *d, sft_span text, const char *fallbac
     if (object.values[CONFIG_BLOCK].data) {
         sft_span block = object.values[CONFIG_BLOCK];
         sfti_json_begin(&json, block.data, block.len);
-        if (sfti_json_next(&json) != SFTI_JSON_ARRAY || !read_block_size(&json, d->blocks, &own))
+        bool several = false;
+        if (sfti_json_next(&json) != SFTI_JSON_ARRAY
+            || !read_block_size(&json, d->blocks, &several))
             return fail_config(where, "weight_block_size", block, err);
+        if (several) return fail_config(where, "single weight_block_size", block, err);
         d->shares |= SFTI_SHARE_BLOCK;
     }
     for (size_t k = CONFIG_PLAIN; k < CONFIG_KEYS; k++)
@@ -298,57 +384,6 @@ static sft_code take_method(sfti_declared *d, sft_span text, const char *fallbac
     return SFT_OK;
 }
 
-/* Sizes in an object that the reader is inside of; with a layer's name, only those in its member.
- * NULL, or why the layer has none. */
-static const char *read_mlx(sfti_json *json, const sft_span *layer, sfti_arena *arena,
-                            uint64_t *sizes) {
-    bool known = false;
-    while (sfti_json_next(json) == SFTI_JSON_KEY) {
-        sft_span key = sfti_json_string(json, arena);
-        if (!key.data) return "no memory for it";
-        sfti_json_type type = sfti_json_next(json);
-        size_t k = sft_span_equal(key, sft_span_cstr("bits")) ? 0
-                 : sft_span_equal(key, sft_span_cstr("group_size")) ? 1 : 2;
-        if (layer && sft_span_equal(key, *layer)) {
-            if (known) return "two";
-            known = true;
-            if (type == SFTI_JSON_FALSE || type == SFTI_JSON_NULL) return "false";
-            uint64_t own[2] = { 0, 0 };
-            const char *why = type == SFTI_JSON_OBJECT ? read_mlx(json, NULL, arena, own) : NULL;
-            if (why) return why;
-            for (k = 0; k < 2; k++)
-                if (own[k]) sizes[k + 2] = own[k];
-        } else if (k < 2) {
-            if (sizes[k]) return "two";
-            if (type != SFTI_JSON_UINT || json->value == 0) return "no number";
-            sizes[k] = json->value;
-        } else if (!layer && sft_span_equal(key, sft_span_cstr("mode"))) {
-            sft_span mode = type == SFTI_JSON_STRING ? sfti_json_string(json, arena) : key;
-            if (!sft_span_equal(mode, sft_span_cstr("affine"))) return "another mode";
-        }
-        (void)sfti_json_skip(json);
-    }
-    return NULL;
-}
-
-const char *sfti_declared_mlx(const sfti_declared *declared, sft_span layer, sfti_arena *arena,
-                              uint64_t *bits, uint64_t *group) {
-    sfti_json json;
-    uint64_t sizes[4] = { 0 }; /* of all, and its own */
-    if (!declared->object.data) return "no configuration";
-    sfti_json_begin(&json, declared->object.data, declared->object.len);
-    (void)sfti_json_next(&json);
-    const char *why = read_mlx(&json, &layer, arena, sizes);
-    if (!why && !sizes[2] && !sizes[3] && declared->stray.len > 0) {
-        why = sfti_arena_join(arena, sft_span_cstr("sizes of a layer that there is not: "),
-                              declared->stray);
-        if (!why) why = "sizes of a layer that there is not";
-    }
-    *bits = sizes[2] ? sizes[2] : sizes[0];
-    *group = sizes[3] ? sizes[3] : sizes[1];
-    return why ? why : *bits < 1 || *bits > 8 ? "another number" : NULL;
-}
-
 /* Whether the path is that of one of several shards, whose layers may be in others. */
 static bool is_shard(const char *path) {
     const char *of = path ? strstr(path + sfti_folder_len(path), "-of-") : NULL;
@@ -359,25 +394,17 @@ static bool is_shard(const char *path) {
  * the same shapes as with those of all: under another name its codes would be read with these. */
 static sft_code find_stray(const sft_set *set, sfti_arena *arena, sfti_declared *d,
                            sft_error *err) {
-    sfti_json json;
     uint64_t all[2] = { 0, 0 }, product;
     if (!sft_set_index_path(set) && is_shard(sft_set_shard_path(set, 0))) return SFT_OK;
     if (sfti_declared_mlx(d, sft_span_cstr(""), arena, &all[0], &all[1])
         || !sfti_mul(all[0], all[1], &product))
         return SFT_OK; /* which each layer tells */
-    sfti_json_begin(&json, d->object.data, d->object.len);
-    (void)sfti_json_next(&json);
-    while (d->stray.len == 0 && sfti_json_next(&json) == SFTI_JSON_KEY) {
-        sft_span key = sfti_json_string(&json, arena);
-        if (!key.data) return sfti_fail_memory(err, d->object.len);
-        bool sizes = sfti_json_next(&json) == SFTI_JSON_OBJECT
-                  && memchr(key.data, '.', key.len) != NULL;
-        sfti_json inside = json;
-        (void)sfti_json_skip(&json);
-        uint64_t own[2] = { 0, 0 }, same;
-        if (!sizes || read_mlx(&inside, NULL, arena, own)) continue; /* not affine */
-        for (size_t k = 0; k < 2; k++)
-            if (!own[k]) own[k] = all[k];
+    for (size_t i = 0; d->stray.len == 0 && i < d->mlx.count; i++) {
+        const sfti_mlx_layer *layer = &d->mlx.layers[i];
+        sft_span key = layer->name;
+        uint64_t own[2], same;
+        if (layer->why || !memchr(key.data, '.', key.len)) continue; /* not affine */
+        for (size_t k = 0; k < 2; k++) own[k] = layer->sizes[k] ? layer->sizes[k] : all[k];
         if (own[0] == all[0] || !sfti_mul(own[0], own[1], &same) || same != product) continue;
         char *name = sfti_arena_join(arena, key, sft_span_cstr(".scales"));
         if (!name) return sfti_fail_memory(err, key.len);
@@ -387,26 +414,19 @@ static sft_code find_stray(const sft_set *set, sfti_arena *arena, sfti_declared 
     return SFT_OK;
 }
 
-static sft_code take_told(sfti_declared *d, sft_span text, const char *fallback,
-                          const char *where, sfti_arena *arena, sft_error *err) {
-    char *both = d->told.len > 0 ? sfti_arena_join(arena, d->told, text) : NULL;
-    if (d->told.len > 0 && !both) return sfti_fail_memory(err, text.len);
-    d->told = both ? (sft_span){ both, d->told.len + text.len } : text;
-    return take_method(d, text, fallback, where, arena, err);
-}
-
-/* A text whose member of that name (NULL: all of it) is the object, or that of its text_config,
- * where vLLM looks, too. */
-static sft_code take_text(sfti_declared *d, sft_span text, const char *member,
+/* What a file beside the model has as its member of that name (NULL: all of it), and in its
+ * text_config, where vLLM looks, too; of a repeated key the last counts. */
+static sft_code take_file(sfti_declared *d, sft_span text, const char *member,
                           const char *fallback, const char *where, sfti_arena *arena,
                           sft_error *err) {
     sfti_json json;
     bool inside = false;
-    if (!member) return take_told(d, text, fallback, where, arena, err);
+    sft_span objects[2] = { { NULL, 0 }, { NULL, 0 } };
     sfti_json_begin(&json, text.data, text.len);
-    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return fail_json(where, err);
-    while (sfti_json_next(&json) == SFTI_JSON_KEY
-           || (inside && json.type == SFTI_JSON_OBJECT_END)) {
+    if (!member) objects[0] = text;
+    else if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return fail_json(where, err);
+    while (member && (sfti_json_next(&json) == SFTI_JSON_KEY
+                      || (inside && json.type == SFTI_JSON_OBJECT_END))) {
         if (json.type == SFTI_JSON_OBJECT_END) {
             inside = false;
             continue;
@@ -415,20 +435,28 @@ static sft_code take_text(sfti_declared *d, sft_span text, const char *member,
         if (!key.data) return sfti_fail_memory(err, text.len);
         sfti_json_type type = sfti_json_next(&json);
         size_t start = json.start;
-        bool texts = sft_span_equal(key, sft_span_cstr("text_config"));
-        if (texts && !inside && type == SFTI_JSON_OBJECT) {
+        bool texts = !inside && sft_span_equal(key, sft_span_cstr("text_config"));
+        bool ours = sft_span_equal(key, sft_span_cstr(member));
+        if (texts) objects[1] = (sft_span){ NULL, 0 };
+        if (texts && type == SFTI_JSON_OBJECT) {
             inside = true;
             continue;
         }
-        bool ours = sft_span_equal(key, sft_span_cstr(member));
         if (sfti_json_skip(&json) == SFTI_JSON_ERROR) return fail_json(where, err);
-        if (!ours || type == SFTI_JSON_NULL) continue;
-        sft_span object = { json.begin + start, (size_t)(json.at - json.begin) - start };
-        sft_code code = take_told(d, object, fallback, where, arena, err);
-        if (code) return code;
+        sft_span value = { json.begin + start, (size_t)(json.at - json.begin) - start };
+        if (ours) objects[inside] = type == SFTI_JSON_NULL ? (sft_span){ NULL, 0 } : value;
     }
-    bool whole = json.type == SFTI_JSON_OBJECT_END && sfti_json_next(&json) == SFTI_JSON_END;
-    return whole ? SFT_OK : fail_json(where, err);
+    if (member && (json.type != SFTI_JSON_OBJECT_END || sfti_json_next(&json) != SFTI_JSON_END))
+        return fail_json(where, err);
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < 2; i++) {
+        if (!objects[i].data) continue;
+        d->told = d->told.len == 0 ? objects[i] : (sft_span){
+            sfti_arena_join(arena, d->told, objects[i]), d->told.len + objects[i].len };
+        if (!d->told.data) return sfti_fail_memory(err, d->told.len);
+        code = take_method(d, objects[i], fallback, where, arena, err);
+    }
+    return code;
 }
 
 /* A file beside the model; *out without data: there is none. */
@@ -480,7 +508,7 @@ sft_code sfti_declared_files(const char *path, const sft_files *files, sfti_aren
     for (size_t i = 0; !code && i < sizeof beside / sizeof *beside; i++) {
         code = read_beside(folder, beside[i].name, files, arena, &text, err);
         if (!code && text.data)
-            code = take_text(out, text, beside[i].member, beside[i].fallback, beside[i].name,
+            code = take_file(out, text, beside[i].member, beside[i].fallback, beside[i].name,
                              arena, err);
     }
     return code;
@@ -491,11 +519,14 @@ sft_code sfti_declared_config(const sft_set *set, const sft_files *files, sfti_a
     const char *path = sft_set_index_path(set) ? sft_set_index_path(set)
                                                : sft_set_shard_path(set, 0);
     sft_code code = path ? sfti_declared_files(path, files, arena, out, err) : SFT_OK;
-    sft_span text;
-    for (size_t s = 0; !code && s < sft_set_shard_count(set); s++)
-        if (sft_file_metadata_get(sft_set_shard_at(set, s), sft_span_cstr(SFTI_QUANTISER_KEY),
-                                  &text))
-            code = take_text(out, text, NULL, NULL, "the metadata", arena, err);
+    sft_span text, last = { NULL, 0 };
+    for (size_t s = 0; !code && s < sft_set_shard_count(set); s++) {
+        bool has = sft_file_metadata_get(sft_set_shard_at(set, s),
+                                         sft_span_cstr(SFTI_QUANTISER_KEY), &text);
+        if (!has || (last.data && sft_span_equal(text, last))) continue;
+        code = take_method(out, text, NULL, "the metadata", arena, err);
+        last = text;
+    }
     if (!code && out->object.data) code = find_stray(set, arena, out, err);
     return code;
 }

@@ -8,9 +8,10 @@
 
 #include <string.h>
 
-/* What matching all modules may take: characters of expressions times those of names. Seconds. */
+/* What matching all modules may take: scopes and targets looked at, and characters of expressions
+ * times those of names. Half a minute. */
 #define WORK_MOST (UINT64_C(1) << 30)
-#define EXPRESSIONS_MOST 32768 /* that are understood, for each takes some KB */
+#define MEMORY_MOST (UINT64_C(1) << 28) /* of expressions; those behind it are not understood */
 
 /* ── Targets ── */
 
@@ -29,7 +30,11 @@ struct sfti_declared_target {
 
 /* Memory of expressions lives as long as the declaration. */
 static void *resize_in_arena(void *ctx, void *ptr, size_t old_size, size_t new_size) {
-    void *made = new_size > 0 ? sfti_arena_take(ctx, new_size) : NULL;
+    sfti_scopes_matching *matching = ctx;
+    if (new_size > matching->memory) matching->memory = 0; /* and so for all that follow */
+    if (new_size == 0 || matching->memory == 0) return NULL;
+    matching->memory -= new_size;
+    void *made = sfti_arena_take(matching->arena, new_size);
     if (made && ptr) memcpy(made, ptr, old_size < new_size ? old_size : new_size);
     return made;
 }
@@ -129,15 +134,15 @@ static sft_span fixed_head(sft_span text, char *out) {
 /* False when out of memory. */
 static bool read_pattern(sft_span text, sfti_scopes_matching *matching, sfti_arena *arena,
                          sfti_declared_target *out) {
-    const sft_allocator alloc = { resize_in_arena, arena };
+    const sft_allocator alloc = { resize_in_arena, matching };
     *out = (sfti_declared_target){ .text = text, .kind = TARGET_PATTERN };
-    if (matching->patterns++ >= EXPRESSIONS_MOST) return true;
+    if (matching->memory == 0) return true;
     char *made = sfti_arena_array(arena, (uint64_t)text.len + 1, 5);
     size_t len = made ? translate_pattern(text, made) : 0;
     char *part = sfti_arena_array(arena, (uint64_t)text.len + 1, 2);
     if (!made || !part) return false;
     if (len > 0 && sfti_regex_new((sft_span){ made, len }, &alloc, &out->regex, NULL)
-                   == SFT_OUT_OF_MEMORY)
+                   == SFT_OUT_OF_MEMORY && matching->memory > 0)
         return false;
     if (out->regex) out->part = required_part(text, part);
     if (out->part.data) out->head = fixed_head(text, part + text.len + 1);
@@ -156,10 +161,12 @@ static bool read_target(sft_span text, sfti_scopes_matching *matching, sfti_aren
     return true;
 }
 
-static bool holds_part(sft_span text, sft_span part) {
-    for (size_t i = 0; part.len > 0 && i + part.len <= text.len; i++)
-        if (text.data[i] == *part.data && memcmp(text.data + i, part.data, part.len) == 0)
-            return true;
+static bool holds_part(sft_span text, sft_span part, uint64_t *work) {
+    for (size_t i = 0; part.len > 0 && i + part.len <= text.len; i++) {
+        if (text.data[i] != *part.data) continue;
+        *work += 1 + part.len / 32;
+        if (memcmp(text.data + i, part.data, part.len) == 0) return true;
+    }
     return part.len == 0;
 }
 
@@ -186,6 +193,8 @@ static bool is_foreign(const sfti_declared_target *target, sft_span module) {
     return wide && memchr(target->text.data, '\\', target->text.len);
 }
 
+static void spend(uint64_t *work, uint64_t more) { *work = *work > more ? *work - more : 0; }
+
 /* *work: what it may take; 0 after that which it may not. */
 static target_match match_target(const sfti_declared_target *target, sft_span module,
                                  uint64_t *work) {
@@ -194,9 +203,9 @@ static target_match match_target(const sfti_declared_target *target, sft_span mo
     bool same = sft_span_equal(target->text, module), runs = false;
     if (!same && target->regex
         && (!target->part.data
-            || (has_head(target->head, module) && holds_part(module, target->part))))
+            || (has_head(target->head, module) && holds_part(module, target->part, &more))))
         runs = true, more += work_of(target, module);
-    *work = *work > more ? *work - more : 0;
+    spend(work, more);
     if (target->kind == TARGET_NAME || same) return same ? TARGET_YES : TARGET_NO;
     bool open = target->kind == TARGET_CLASS || !target->regex || *work == 0;
     if (open || is_foreign(target, module))
@@ -208,6 +217,7 @@ static target_match match_target(const sfti_declared_target *target, sft_span mo
 static target_match match_scope(const sfti_declared_scope *scope, uint8_t kind, sft_span module,
                                 uint64_t *work) {
     target_match best = TARGET_NO;
+    spend(work, scope->count / 8);
     for (size_t i = 0; i < scope->count && best != TARGET_YES; i++) {
         const sfti_declared_target *target = &scope->targets[i];
         bool named = kind == TARGET_NAME && target->kind == TARGET_CLASS
@@ -232,16 +242,16 @@ static void end_array(sfti_json *json) {
 /* The reader is at a list of targets, or at another value. */
 static bool read_targets(sfti_json *json, sfti_scopes_matching *matching, sfti_arena *arena,
                          sfti_declared_scope *out) {
-    size_t cap = 0;
+    size_t most = 0;
     out->count = 0; /* of a repeated key the last counts */
     if (json->type != SFTI_JSON_ARRAY) return true;
+    for (sfti_json ahead = *json; sfti_json_next(&ahead) == SFTI_JSON_STRING;) most++;
+    out->targets = sfti_arena_array(arena, most, sizeof *out->targets);
+    if (!out->targets) return false;
     while (sfti_json_next(json) == SFTI_JSON_STRING) {
-        sfti_declared_target *more = sfti_arena_grow(arena, out->targets, out->count, 1, &cap,
-                                                     sizeof *more);
         sft_span text = sfti_json_string(json, arena);
-        if (!more || !text.data) return false;
-        out->targets = more;
-        if (!read_target(text, matching, arena, &more[out->count++])) return false;
+        if (!text.data || !read_target(text, matching, arena, &out->targets[out->count++]))
+            return false;
     }
     end_array(json);
     return true;
@@ -266,7 +276,7 @@ static void read_scope_member(sfti_json *json, sft_span key, sfti_declared_scope
     else if (sft_span_equal(key, sft_span_cstr("group_size")) && json->type != SFTI_JSON_NULL) {
         out->group = number ? json->value : 0;
         if (!out->strategy) out->shares = number ? SFTI_SHARE_GROUP : SFTI_SHARE_ROW;
-    } else if (sft_span_equal(key, sft_span_cstr("strategy"))) {
+    } else if (sft_span_equal(key, sft_span_cstr("strategy")) && json->type != SFTI_JSON_NULL) {
         out->shares = 0;
         out->strategy = told_strategy(json, &out->shares);
     } else if (sft_span_equal(key, sft_span_cstr("type"))) {
@@ -323,7 +333,8 @@ static bool read_group(sfti_json *json, sfti_scopes_matching *matching, sfti_are
 /* The next one, which tells nothing. */
 static sfti_declared_scope *next_scope(sfti_declared *d, sfti_arena *arena, size_t *cap) {
     if (!d->matching && (d->matching = sfti_arena_take(arena, sizeof *d->matching)))
-        *d->matching = (sfti_scopes_matching){ .work = WORK_MOST };
+        *d->matching = (sfti_scopes_matching){ .arena = arena, .work = WORK_MOST,
+                                               .memory = MEMORY_MOST };
     sfti_declared_scope *more = sfti_arena_grow(arena, d->scopes, d->scope_count, 1, cap,
                                                 sizeof *more);
     if (!more || !d->matching) return NULL;
@@ -415,6 +426,7 @@ static bool choose_best(const sfti_declared *d, sft_span module, bool excludes, 
 
 static void mark_meant(const sfti_declared *d, sft_span module) {
     bool some = false, *sure = &d->matching->sure;
+    spend(&d->matching->work, d->scope_count); /* here, and where they are compared */
     for (size_t i = 0; i < d->scope_count; i++) d->scopes[i].meant = false;
     *sure = d->ordered ? choose_first(d, module) : choose_best(d, module, false, &some);
     if (!d->ordered && !some) *sure = choose_best(d, module, true, &some);
@@ -426,6 +438,7 @@ sft_code sfti_scopes_choose(const sfti_declared *d, sft_span tensor, sft_error *
     sft_span module = sfti_declared_module(tensor);
     sfti_scopes_matching *m = d->matching;
     if (m->module.data == module.data && m->module.len == module.len) return SFT_OK;
+    m->module = (sft_span){ NULL, 0 };
     if (m->work > 0) mark_meant(d, module);
     if (m->work == 0)
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor,

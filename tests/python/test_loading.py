@@ -245,3 +245,68 @@ def test_a_refused_connection_is_told_soon(transport):
     with pytest.raises(ConnectionRefusedError, match="refused"):
         st.open("http://127.0.0.1:%d/a.safetensors" % port)
     assert time.monotonic() - begin < 3
+
+
+# ── Models that load in their own way ──
+
+def test_models_with_loaders_of_their_own(tmp_path):
+    """What a model does with a state is up to it: nothing was read into it before."""
+    torch = pytest.importorskip("torch")
+    import types
+
+    from libsafetensors.torch import load_model, save_file, save_model
+
+    class KeepsHead(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = torch.nn.Linear(1, 1, bias=False)
+            self.head = torch.nn.Linear(1, 1, bias=False)
+
+        def load_state_dict(self, state, strict=True, assign=False):
+            left = {name: one for name, one in state.items() if not name.startswith("head.")}
+            return super().load_state_dict(left, strict=False, assign=assign)
+
+    path = tmp_path / "head.safetensors"
+    save_file({"body.weight": torch.ones(1, 1), "head.weight": torch.ones(1, 1)}, path)
+    model = KeepsHead()
+    model.head.weight.data.fill_(7.)
+    load_model(model, path, strict=False)
+    assert model.head.weight.item() == 7 and model.body.weight.item() == 1
+
+    class Strips(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(1, 1)
+
+        def load_state_dict(self, state, strict=True, assign=False):
+            return super().load_state_dict({name.removeprefix("module."): one
+                                            for name, one in state.items()}, strict, assign)
+
+    path = tmp_path / "module.safetensors"
+    save_file({"module.layer.weight": torch.ones(1, 1), "module.layer.bias": torch.ones(1)}, path)
+    model = Strips()
+    assert load_model(model, path) == (set(), []) and model.layer.weight.item() == 1
+
+    class Scaled(torch.nn.Linear):
+        extra = None
+
+        def get_extra_state(self):
+            return torch.zeros(2) if self.extra is None else self.extra
+
+        def set_extra_state(self, state):
+            self.extra = state
+
+    first, second = (torch.nn.Sequential(Scaled(1, 1)) for _ in range(2))
+    first[0].extra = torch.tensor([3., 4.])
+    save_model(first, tmp_path / "extra.safetensors")
+    load_model(second, tmp_path / "extra.safetensors")
+    assert second[0].extra.tolist() == [3, 4]
+    save_model(second, tmp_path / "again.safetensors")
+
+    one = torch.nn.Linear(1, 1)
+    one.weight.data.fill_(7.)
+    one._load_from_state_dict = types.MethodType(lambda self, *rest: None, one)
+    path = tmp_path / "own.safetensors"
+    save_file({"weight": torch.ones(1, 1), "bias": torch.ones(1)}, path)
+    load_model(one, path, strict=False)
+    assert one.weight.item() == 7

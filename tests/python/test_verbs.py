@@ -356,6 +356,62 @@ def test_rename_beside_a_configuration(tmp_path):
     assert st.rename(adapter, lambda name: name.replace(".a.", ".b.")).changed
 
 
+def test_beside_another_configuration(tmp_path):
+    """adapter_config.json and config.json beside an output are of what lies there."""
+    def config(folder, alpha):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "adapter_config.json").write_text(
+            '{"peft_type": "LORA", "r": 2, "lora_alpha": %d}' % alpha)
+        return tmp_path / folder / "adapter_model.safetensors"
+    layer = "base_model.model.model.layers.0.self_attn.q_proj"
+    adapter, other = config("a", 8), config("b", 8)
+    for number, path in enumerate((adapter, other)):
+        name = layer.replace("0", str(number))
+        save_file({name + ".lora_A.weight": np.ones((2, 3), np.float32),
+                   name + ".lora_B.weight": np.ones((3, 2), np.float32)}, path)
+    there, same = config("there", 64), config("same", 8)
+    verbs = [lambda path: st.select(adapter, path, keep="*", copy=True, overwrite=True),
+             lambda path: st.merge(adapter, path, overwrite=True),
+             lambda path: st.convert(adapter, path, "F16", overwrite=True),
+             lambda path: st.edit_metadata(adapter, {"k": "v"}, output=path),
+             lambda path: st.rename(adapter, copy=True, output=path),
+             lambda path: st.rename_tensors(adapter, {}, output=path)]
+    for verb in verbs:
+        with pytest.raises(ValueError, match="expected no adapter_config.json beside"):
+            verb(there)
+        same.unlink(missing_ok=True)
+        verb(same)
+        with pytest.warns(UserWarning, match="which tells its alpha, is not copied"):
+            verb(tmp_path / "elsewhere.safetensors")
+        (tmp_path / "elsewhere.safetensors").unlink()
+    same.unlink()
+    for verb in (lambda path: st.lora.resize(adapter, path, rank=1, overwrite=True),
+                 lambda path: st.lora.stack([adapter, adapter], path, overwrite=True)):
+        for path in (adapter, there, same):
+            with pytest.raises(ValueError, match="expected no adapter_config.json beside"):
+                verb(path)
+        (tmp_path / "new").mkdir(exist_ok=True)
+        with pytest.warns(UserWarning, match="alphas of a configuration are in the factors"):
+            verb(tmp_path / "new" / "adapter_model.safetensors")
+    st.merge([adapter, other], same)
+    assert len(st.lora.info(same)["modules"]) == 2
+    config("b", 9)
+    with pytest.raises(ValueError, match="adapter_config.json beside one"):
+        st.merge([adapter, other], same, overwrite=True)
+    model, folder = tmp_path / "fp8.safetensors", tmp_path / "other"
+    save_file({"w.weight": np.zeros((2, 2), np.uint8)}, model)
+    folder.mkdir()
+    (folder / "config.json").write_text('{"quantization_config": {"quant_method": "fp8"}}')
+    for verb in (lambda path: st.select(model, path, copy=True), lambda path: st.merge(model, path)):
+        with pytest.raises(ValueError, match="a quantization_config of others"):
+            verb(folder / "x.safetensors")
+        verb(tmp_path / "x.safetensors")
+        (tmp_path / "x.safetensors").unlink()
+    (tmp_path / "config.json").write_text(
+        '{"a": 1, "quantization_config": {"quant_method": "fp8"}}')
+    st.select(model, folder / "x.safetensors", copy=True)
+
+
 def test_rename_by_regular_expressions(model, sharded, tmp_path):
     """They are the command's: POSIX's leftmost longest match."""
     other = tmp_path / "other.safetensors"

@@ -17,8 +17,8 @@ from ._errors import coded, near
 from ._memory import is_one, rows_of
 from ._output import SHARD, Size, byte_size, keep_times, row_bytes, to_file, to_folder
 from ._progress import Tick, watch
-from ._told import DECLARED, LISTED, LORA, QUANTISED, declared_otherwise, has_adapter_config, \
-    joined, names_layers, tells_beside
+from ._told import DECLARED, LISTED, LORA, QUANTISED, alike, check_config, check_quantiser, \
+    config_beside, declared_otherwise, joined, names_layers, tells_beside
 from ._types import Link, Model, Path, Progress
 from ._written import Renamed, Written, WrittenFile, made
 
@@ -98,11 +98,22 @@ def _has_official_order(file: _core.File) -> bool:
 _PLAIN = ("BF16", "BOOL", "F16", "F32", "F64", "I64", "U64")
 
 
+def _check_beside(models: Sequence[_Opened], output: Path, folder: bool = False) -> None:
+    """ValueError where what lies beside the output would tell something else of its tensors. folder:
+    the output is a new one."""
+    check_config([model.path for model in models], output, folder=folder)
+    coded_in = [model for model in models if model.file is not None and any(
+        tensor.dtype not in _PLAIN for tensor in model.tensors.values())]
+    if coded_in and not folder:
+        check_quantiser([model.path for model in coded_in], output)
+
+
 def _check_joined(models: Sequence[_Opened]) -> None:
     """ValueError where a model would be read by what only another's metadata say, or a tensor and
     another name of a tensor have one name."""
     files = [model for model in models if model.file is not None]
-    if len(models) > 1 and any(has_adapter_config(model.path) for model in files):
+    configs = [config_beside(model.path) for model in models]
+    if not all(alike(configs[0], one) for one in configs):
         raise coded(ValueError, "expected adapters whose alphas are in their files, found an "
                     "adapter_config.json beside one: stack them, or convert each to kohya's names",
                     "bad_argument")
@@ -112,10 +123,11 @@ def _check_joined(models: Sequence[_Opened]) -> None:
                 tensor.dtype not in _PLAIN for tensor in model.tensors.values()))
                 for model, tells in zip(files, told)):
             raise declared_otherwise(key)
-    for model in files:
-        others = [other for other in models if other is not model]
-        for name, of in _aliases(model).items():
-            if any(name in other.tensors or name in _aliases(other) for other in others):
+    recorded = [_aliases(model) for model in models]
+    for model, aliases in zip(models, recorded):
+        others = [one for one in zip(models, recorded) if one[0] is not model]
+        for name, of in aliases.items():
+            if any(name in other.tensors or name in known for other, known in others):
                 raise coded(_core.SafetensorError, "tensor \"%s\": expected each name in one model, "
                             "found that it is another name of \"%s\" in one and in use in a second "
                             "one" % (name, of), "tensor_duplicate", tensor=name, path=model.path)
@@ -247,6 +259,7 @@ def split(source: Model, output: Path, *, max_size: Size | None = None, count: i
         rows = rows_of(((one, model.tensors[one]) for one in model.names()), kept)
         most = 0 if count else byte_size(SHARD if max_size is None else max_size)
         one_file = count == 1 or (not count and sum(map(row_bytes, rows)) <= most)
+        check_config([model.path], output, folder=True)
         metadata, dropped = _combined([model], len(rows) if one_file else -1)
         return to_folder(rows, output, metadata, path=model.path, count=count or 0, max_bytes=most,
                           stem=name or model.stem(), index_metadata=model.index_metadata(len(rows)),
@@ -288,7 +301,8 @@ def merge(sources: Model | Iterable[Model], output: Path, *, dry_run: bool = Fal
     save_file. sync=False does not wait for the disk.
 
     SafetensorError (tensor_duplicate) for a name in two models, or an invalid model; ValueError for
-    models that declare quantised layers differently; FileExistsError; OSError. Nothing is written
+    models that declare quantised layers differently, or an output beside a configuration
+    (adapter_config.json, config.json) by which it would be read otherwise; FileExistsError; OSError. Nothing is written
     then."""
     with ExitStack() as stack:
         given = _each_model(sources)
@@ -306,6 +320,7 @@ def merge(sources: Model | Iterable[Model], output: Path, *, dry_run: bool = Fal
         kept: list[Any] = []
         rows = rows_of(((name, model.tensors[name]) for name, model in first.items()), kept)
         _check_joined(models)
+        _check_beside(models, output)
         metadata, dropped = _combined(models, len(rows))
         return to_file(rows, output, metadata, path=models[0].path if len(models) == 1 else None,
                         overwrite=overwrite, sync=sync, dry_run=dry_run, dropped=dropped,
@@ -371,7 +386,8 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
     tensors come from. in_place_unsafe: as of save_file.
 
     TensorNotFoundError if no tensor is left; ValueError for in_place, part or prune of what is no path,
-    or for a tensor that goes while another name of it stays;
+    for a tensor that goes while another name of it stays, or for an output beside a configuration by
+    which it would be read otherwise, as in merge;
     SafetensorError, FileExistsError, OSError. Nothing is written then."""
     if (output is None) != in_place:
         raise TypeError("expected an output or in_place=True, found %s"
@@ -419,6 +435,8 @@ def select(source: Model, output: Path | None = None, *, keep: str | Iterable[st
             return Written(model.path, model.path, dry_run, 0, 0, ())
         kept: list[Any] = []
         rows = rows_of(((one, model.tensors[one]) for one in names), kept)
+        if not in_place:
+            _check_beside([model], target, into_folder)
         metadata, dropped = _combined([model], -1 if into_folder else len(rows))
         metadata = metadata and {key: metadata[key] for key in metadata if key not in gone}
         if into_folder:
@@ -505,6 +523,8 @@ def rename(path: Model, names: Mapping[str, str] | Callable[[str], str] | None =
             return done
         if not changes and not (copy and output is not None):
             return done
+        if output is not None:
+            _check_beside([model], output, (several or memory) and not _is_file_name(output))
         if (several or memory) and output is not None:
             with keep_times(keep_mtime and not dry_run, [path], output):
                 _rename_set(model, changes, output, sync, dry_run, in_place_unsafe, progress)

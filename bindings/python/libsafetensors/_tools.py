@@ -17,6 +17,7 @@ from ._memory import header_of, model
 from ._progress import Tick, watch
 from ._results import (CheckResult, ConvertResult, DiffResult, EditResult, FitsResult, HashResult,
                        InfoResult, LsResult)
+from ._told import check_config
 from ._types import Level, Link, Model, OpenOptions, Order, Path, Progress, Source, Unpack, parse
 
 __all__ = ["Records", "check", "convert", "dequantize", "diff", "edit_metadata", "fits", "hash",
@@ -238,12 +239,23 @@ def convert(path: Model, output: Path, dtype: Any, *, names: str | Iterable[str]
             with _core.open(source, header_only=True) as file:
                 names = known(file, names)
     from ._output import keep_times
+    check_config([_path_of(source)], output)
     with keep_times(keep_mtime and not dry_run, [source], output), \
             watch(progress, "converting") as tick:
         return _core.convert(source, output, target_dtype(dtype), names=names, saturate=saturate,
                              overrule_scales=overrule_scales, overwrite=overwrite, sync=sync,
                              threads=threads, progress=tick, dequantize=dequantize, lossy=lossy,
                              dry_run=dry_run, in_place_unsafe=in_place_unsafe)
+
+
+def _path_of(source: Any) -> str | None:
+    """Of a model in one file that adapter_config.json may be beside."""
+    if isinstance(source, _core.File):
+        return source.paths[0] if len(source.paths) == 1 else None
+    name = os.fsdecode(source) if isinstance(source, (str, bytes, os.PathLike)) else None
+    if name is not None and "://" not in name and os.path.isdir(name):
+        return os.path.join(name, "adapter_model.safetensors")
+    return name
 
 
 def dequantize(source: Model, output: Path, dtype: Any = "BF16", *,
@@ -282,6 +294,8 @@ def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
         # Changes nothing: recovers from an interrupted edit.
         _core.edit(path, force=force, link=link, sync=sync, dry_run=dry_run)
         gone = _matching_keys(path, gone)
+    if output is not None:
+        check_config([os.fsdecode(path)], output)
     with watch(progress, "editing") as tick:
         return _core.edit(path, set=set, remove=gone, output=output, safe=safe, sync=sync,
                           keep_mtime=keep_mtime, force=force, link=link, dry_run=dry_run,
@@ -307,6 +321,8 @@ def rename_tensors(path: Path, names: Mapping[str, str], *, output: Path | None 
     """Renames tensors, old -> new, leaving the data as they are, and removes sshs_legacy_hash, a
     digest that covers the names. Arguments and result as for edit_metadata; TensorNotFoundError,
     and SafetensorError if two would have one name."""
+    if output is not None:
+        check_config([os.fsdecode(path)], output)
     with watch(progress, "renaming") as tick:
         try:
             return _core.edit(path, rename=names, output=output, safe=safe, sync=sync,

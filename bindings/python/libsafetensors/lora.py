@@ -12,17 +12,16 @@ from typing import Any, Literal, NamedTuple, Optional, Union
 
 from . import _core
 from ._dtypes import target_dtype
-from ._errors import check_seed, coded, near, open_coded
+from ._errors import check_seed, coded, near
 from ._memory import is_one, model as model_of
 from ._output import keep_times
 from ._progress import watch
 from ._results import LoraConverted, LoraFactors, LoraInfo, LoraMerged
-from ._told import is_peft_name
+from ._told import check_config, is_peft_name, read_config
 from ._types import Model, Path, Progress
 
 __all__ = ["Adapter", "convert", "extract", "info", "merge", "resize", "simplify", "stack"]
 
-_CONFIG_MOST = 4 << 20
 _RESIZE, _STACK, _EXTRACT, _SIMPLIFY = range(4)
 _RULES = ("sv_ratio", "sv_fro", "sv_cumulative", "error")
 _FORMATS = ("kohya", "peft", "comfy", "diffusers")
@@ -60,18 +59,7 @@ def _config_of(path: Model) -> bytes | None:
             return None
     elif not is_peft_name(name):
         return None
-    beside = os.path.join(folder, "adapter_config.json")
-    if os.path.exists(beside) and not os.path.isfile(beside):  # a pipe would be waited for
-        raise coded(OSError, "%s: expected a file, found something else" % beside, "io_not_file",
-                    errno=errno.EINVAL, path=beside)
-    try:
-        with open_coded(beside) as file:
-            text = file.read(_CONFIG_MOST + 1)
-    except FileNotFoundError:
-        return None
-    if len(text) > _CONFIG_MOST:
-        raise ValueError("expected an adapter_config.json of at most 4 MiB, found a larger one")
-    return text
+    return read_config(os.path.join(folder, "adapter_config.json"))
 
 
 def _rows_of(adapters: _Adapters) -> list[_Row]:
@@ -173,11 +161,18 @@ def _factor(verb: int, rows: list[_Row], output: Path,
     for number in (rank, conv_rank):
         if number is not None and not 1 <= number <= 65536:
             raise ValueError("expected a rank from 1 to 65536, found %r" % (number,))
+    check_config((), output, folded=True)
     with keep_times(keep_mtime and not more["dry_run"], [row[0] for row in rows], output), \
             watch(progress, what) as tick:
-        return _core.lora_factors(verb, rows, output, rank=rank or 0, conv_rank=conv_rank or 0,
+        made = _core.lora_factors(verb, rows, output, rank=rank or 0, conv_rank=conv_rank or 0,
                                   rule=by, value=value, progress=tick,
                                   dtype=None if dtype is None else target_dtype(dtype), **more)
+    name = os.fsdecode(output)
+    if made["folded_alphas"] and not more["dry_run"] and is_peft_name(name):
+        import warnings
+        warnings.warn("%s: alphas of a configuration are in the factors now: it needs an "
+                      "adapter_config.json whose lora_alpha is its r" % name, stacklevel=3)
+    return made
 
 
 def resize(path: Model, output: Path, *, rank: int | None = None, conv_rank: int | None = None,
@@ -193,15 +188,17 @@ def resize(path: Model, output: Path, *, rank: int | None = None, conv_rank: int
     kernel. rule: a name and a number x: ("sv_ratio", x) keeps those above S0 / x, ("sv_fro", x) the
     fewest that have x of the Frobenius norm, ("sv_cumulative", x) x of their sum, ("error", x) the
     fewest that leave out at most x of that norm; rank is its limit. One of rank, conv_rank and rule
-    must be given. kohya: one more than the rule says, and all of S in the up matrix, as kohya's
+    must be given. Alphas that a configuration tells are folded into the factors (folded_alphas): beside
+    a file of PEFT's name goes one whose lora_alpha is its r. kohya: one more than the rule says, and all of S in the up matrix, as kohya's
     scripts do it. dtype: of the factors, by default theirs. config: as of Adapter. dry_run: tell
     ranks and errors, write nothing. keep_mtime: the output gets the time of its input, of several the
     youngest. in_place_unsafe: as of save_file. threads: that compute, 0 is one per processor; the bytes are the
     same for any number.
 
     TypeError names a module that is no LoRA (simplify makes it one), SafetensorError one whose
-    tensors do not fit together. ValueError: a rank or a rule that says nothing, NaN, or factors that the dtype cannot hold.
-    FileExistsError; OSError. Nothing is written then."""
+    tensors do not fit together. ValueError: a rank or a rule that says nothing, NaN, factors that the
+    dtype cannot hold, or an output called adapter_model.* beside an adapter_config.json, whose alpha is
+    another. FileExistsError; OSError. Nothing is written then."""
     return _factor(_RESIZE, _rows_of(Adapter(path, config=config)), output, rank, conv_rank, rule,
                    dtype, progress, "resizing", keep_mtime, dict(
                        kohya=kohya, dry_run=dry_run, overwrite=overwrite,

@@ -511,10 +511,11 @@ class KeyLayout:
         """Two columns of which a tensor may have the same name: that of a row in one, and of
         another row in the other."""
         ends = {self._separator + column: column for column in self.columns}
+        sizes = {len(end) for end in ends}
         for end, column in ends.items():
-            for at in range(1, len(end)):
-                if end[at:] in ends:
-                    return ends[end[at:]], column
+            for size in sizes:
+                if size < len(end) and end[-size:] in ends:
+                    return ends[end[-size:]], column
         return None
 
     def _divided(self, shard: int) -> dict[str, set[str]]:

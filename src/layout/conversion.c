@@ -45,7 +45,7 @@ static sft_span key_of_alias(const void *aliases, uint32_t i) {
     return ((const sfti_layout_alias *)aliases)[i].pair.key;
 }
 
-/* Of one component, for several may have the same names: what is made of it, and its aliases. */
+/* What is made of one component, and its aliases: several may have the same names. */
 typedef struct component_names {
     sfti_names made, aliases;
     bool drawn;

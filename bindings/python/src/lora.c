@@ -38,21 +38,6 @@ static sft_code read_config(const char *path, const sft_files *files, sft_buffer
     return code;
 }
 
-/* adapter_model.EXT, or one of its numbered shards, as _told.py has it. */
-static bool is_peft_name(const char *name) {
-    static const char fixed[] = "adapter_model", digits[] = "0123456789";
-    if (strncmp(name, fixed, sizeof fixed - 1) != 0) return false;
-    name += sizeof fixed - 1;
-    if (*name != '-') return *name == '.';
-    name++;
-    name += strspn(name, digits);
-    if (strncmp(name, "-of-", 4) != 0) return false;
-    name += 4;
-    name += strspn(name, digits);
-    if (*name == '-') name += 1 + strspn(name + 1, "0123456789abcdef");
-    return *name == '.';
-}
-
 /* Finds the configuration beside an adapter's file on a server where the caller tells none, as
  * lora.py does in folders. `held` is to be freed after *config. 0, or -1 with an exception. */
 static int find_config(pysft_state *state, const pysft_store *store, sft_span *config,
@@ -66,7 +51,8 @@ static int find_config(pysft_state *state, const pysft_store *store, sft_span *c
     sft_error err = SFT_ERROR_INIT;
     sft_code code = SFT_OK;
     int rc = found ? 0 : pysft_no_memory();
-    bool peft = is_peft_name(pysft_host_base_name(path));
+    const char *name = pysft_host_base_name(path);
+    bool peft = strncmp(name, "adapter_model", 13) == 0 && (name[13] == '.' || strstr(name, "-of-"));
     if (found && peft) {
         Py_BEGIN_ALLOW_THREADS
         code = read_config(found, files, held, &err);

@@ -416,7 +416,7 @@ static sft_code find_stray(const sft_set *set, sfti_arena *arena, sfti_declared 
 
 /* What a file beside the model has as its member of that name (NULL: all of it), and in its
  * text_config, where vLLM looks, too; of a repeated key the last counts. */
-static sft_code take_file(sfti_declared *d, sft_span text, const char *member,
+static sft_code take_beside(sfti_declared *d, sft_span text, const char *member,
                           const char *fallback, const char *where, sfti_arena *arena,
                           sft_error *err) {
     sfti_json json;
@@ -508,7 +508,7 @@ sft_code sfti_declared_files(const char *path, const sft_files *files, sfti_aren
     for (size_t i = 0; !code && i < sizeof beside / sizeof *beside; i++) {
         code = read_beside(folder, beside[i].name, files, arena, &text, err);
         if (!code && text.data)
-            code = take_file(out, text, beside[i].member, beside[i].fallback, beside[i].name,
+            code = take_beside(out, text, beside[i].member, beside[i].fallback, beside[i].name,
                              arena, err);
     }
     return code;

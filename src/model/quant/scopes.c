@@ -11,7 +11,7 @@
 /* What matching all modules may take: scopes and targets looked at, and characters of expressions
  * times those of names. Half a minute. */
 #define WORK_MOST (UINT64_C(1) << 30)
-#define MEMORY_MOST (UINT64_C(1) << 28) /* of expressions; those behind it are not understood */
+#define PATTERN_MEMORY (UINT64_C(1) << 28) /* of expressions; those behind it are not understood */
 
 /* ── Targets ── */
 
@@ -193,7 +193,7 @@ static bool is_foreign(const sfti_declared_target *target, sft_span module) {
     return wide && memchr(target->text.data, '\\', target->text.len);
 }
 
-static void spend(uint64_t *work, uint64_t more) { *work = *work > more ? *work - more : 0; }
+static void spend_work(uint64_t *work, uint64_t more) { *work = *work > more ? *work - more : 0; }
 
 /* *work: what it may take; 0 after that which it may not. */
 static target_match match_target(const sfti_declared_target *target, sft_span module,
@@ -205,7 +205,7 @@ static target_match match_target(const sfti_declared_target *target, sft_span mo
         && (!target->part.data
             || (has_head(target->head, module) && holds_part(module, target->part, &more))))
         runs = true, more += work_of(target, module);
-    spend(work, more);
+    spend_work(work, more);
     if (target->kind == TARGET_NAME || same) return same ? TARGET_YES : TARGET_NO;
     bool open = target->kind == TARGET_CLASS || !target->regex || *work == 0;
     if (open || is_foreign(target, module))
@@ -217,7 +217,7 @@ static target_match match_target(const sfti_declared_target *target, sft_span mo
 static target_match match_scope(const sfti_declared_scope *scope, uint8_t kind, sft_span module,
                                 uint64_t *work) {
     target_match best = TARGET_NO;
-    spend(work, scope->count / 8);
+    spend_work(work, scope->count / 8);
     for (size_t i = 0; i < scope->count && best != TARGET_YES; i++) {
         const sfti_declared_target *target = &scope->targets[i];
         bool named = kind == TARGET_NAME && target->kind == TARGET_CLASS
@@ -334,7 +334,7 @@ static bool read_group(sfti_json *json, sfti_scopes_matching *matching, sfti_are
 static sfti_declared_scope *next_scope(sfti_declared *d, sfti_arena *arena, size_t *cap) {
     if (!d->matching && (d->matching = sfti_arena_take(arena, sizeof *d->matching)))
         *d->matching = (sfti_scopes_matching){ .arena = arena, .work = WORK_MOST,
-                                               .memory = MEMORY_MOST };
+                                               .memory = PATTERN_MEMORY };
     sfti_declared_scope *more = sfti_arena_grow(arena, d->scopes, d->scope_count, 1, cap,
                                                 sizeof *more);
     if (!more || !d->matching) return NULL;
@@ -426,7 +426,7 @@ static bool choose_best(const sfti_declared *d, sft_span module, bool excludes, 
 
 static void mark_meant(const sfti_declared *d, sft_span module) {
     bool some = false, *sure = &d->matching->sure;
-    spend(&d->matching->work, d->scope_count); /* here, and where they are compared */
+    spend_work(&d->matching->work, d->scope_count); /* here, and where they are compared */
     for (size_t i = 0; i < d->scope_count; i++) d->scopes[i].meant = false;
     *sure = d->ordered ? choose_first(d, module) : choose_best(d, module, false, &some);
     if (!d->ordered && !some) *sure = choose_best(d, module, true, &some);

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define NAMES_MOST (1u << 28) /* that are compared with names of modules */
+#define PATTERNS_MOST (1u << 28) /* that are compared with names of modules */
 #define ALPHA 8 /* of PEFT's LoRA, LoHa and LoKr where a configuration has none; their r, too */
 
 static sfti_lora_config *config_for(sfti_lora *lora, sft_span prefix, bool beside) {
@@ -197,10 +197,10 @@ sft_code sfti_lora_config_work(const sfti_lora *lora, size_t count, sft_error *e
     for (size_t i = 0; i < lora->config_count; i++) {
         const sfti_lora_config *config = &lora->configs[i];
         size_t each = config->dotted + config->input_count;
-        if (each > 0 && count > NAMES_MOST / each)
+        if (each > 0 && count > PATTERNS_MOST / each)
             return sfti_fail(err, SFT_CAST_DTYPE,
                              "expected at most %u names with dots in \"alpha_pattern\" and in "
-                             "\"feedforward_modules\" times modules, found more", NAMES_MOST);
+                             "\"feedforward_modules\" times modules, found more", PATTERNS_MOST);
     }
     return SFT_OK;
 }

@@ -52,7 +52,7 @@ static int find_config(pysft_state *state, const pysft_store *store, sft_span *c
     sft_code code = SFT_OK;
     int rc = found ? 0 : pysft_no_memory();
     const char *name = pysft_host_base_name(path);
-    bool peft = strncmp(name, "adapter_model", 13) == 0 && (name[13] == '.' || strstr(name, "-of-"));
+    bool peft = !strncmp(name, "adapter_model", 13) && (name[13] == '.' || strstr(name, "-of-"));
     if (found && peft) {
         Py_BEGIN_ALLOW_THREADS
         code = read_config(found, files, held, &err);

@@ -16,6 +16,7 @@
 #include "support/parts.h"
 #include "support/values.h"
 #include "support/words.h"
+#include "text/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -233,7 +234,16 @@ static void say_lacking(const factors_run *run) {
     cli_flush(&c->err);
 }
 
-static void say_notes(const factors_run *run) {
+/* diffusers and others take factors without alphas as they are. */
+static bool is_for_peft(const factors_run *run, const char *out) {
+    const sft_adapter_factor *factor;
+    bool peft = cli_is_adapter_model(out);
+    for (size_t i = 0; !peft && (factor = sft_adapter_factors_at(run->factors, i)); i++)
+        peft = sfti_begins(factor->name, "base_model.");
+    return peft;
+}
+
+static void say_notes(const factors_run *run, const char *out) {
     static const struct { sft_adapter_note note; const char *what; } notes[] = {
         { SFT_ADAPTER_KEPT_WHOLE,
           "modules of differences, or of factors without a rank, are kept as they are" },
@@ -251,7 +261,7 @@ static void say_notes(const factors_run *run) {
     cli *c = run->c;
     for (size_t i = 0; i < SFTI_COUNT(notes); i++) {
         size_t count = sft_adapter_factors_note(run->factors, notes[i].note);
-        if (count == 0) continue;
+        if (count == 0 || (notes[i].note == SFT_ADAPTER_FOLDED && !is_for_peft(run, out))) continue;
         cli_flush(&c->out);
         cli_text(&c->err, "safetensors: ");
         cli_path(&c->err, run->paths[0], ": %zu %s\n", count, notes[i].what);
@@ -455,7 +465,7 @@ static sft_code factor_all(factors_run *run, char **operands, size_t count, sft_
     if (code == SFT_IO_WRITE) run->blame = out.path;
     if (code) return blame_input(run, code, err);
     code = write_factors(run, &out, err);
-    if (!code) say_notes(run);
+    if (!code) say_notes(run, out.path);
     if (!code && run->verb == SFT_ADAPTER_EXTRACT) say_lacking(run);
     return code;
 }

@@ -189,6 +189,29 @@ static sft_code check_components(const sfti_renamed *r, const lora_component *al
     return SFT_OK;
 }
 
+static bool covers(sft_span component, sft_span other) {
+    return component.len == 0
+        || (has_begin(other, component)
+            && (other.len == component.len || other.data[component.len] == '.'));
+}
+
+/* What is told of one component is about no tensor of another, unless it was. */
+static sft_code check_apart(const lora_component *all, size_t count, sft_error *err) {
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++) {
+            const lora_component *one = &all[i], *other = &all[k];
+            if (i == k || !covers(one->now, other->now) || covers(one->old, other->old)) continue;
+            sfti_fail(err, SFT_BAD_ARGUMENT,
+                      "expected a beginning of names for each component that the metadata's "
+                      SFTI_LORA_CONFIG_KEY " tells of, apart from those of others, found \"%.*s\" "
+                      "for \"%.*s\" beside \"%.*s\"", SFTI_CLIP(one->now, 80),
+                      SFTI_CLIP(one->old, 80), SFTI_CLIP(other->now, 80));
+            sfti_hint(err, SFT_HINT_LORA_NAMES);
+            return SFT_BAD_ARGUMENT;
+        }
+    return SFT_OK;
+}
+
 /* The value of a key is next: whether it is an object with members. */
 static bool skip_members(sfti_json *json) {
     bool any = false;
@@ -233,6 +256,7 @@ static sft_code follow_config(const sfti_renamed *r, sft_span text, sft_span *ou
     }
     if (json.type == SFTI_JSON_ERROR) return SFT_OK;
     sft_code code = check_components(r, all, count, err);
+    if (!code) code = check_apart(all, count, err);
     return code ? code : cut_text(&cuts, text, out, err);
 }
 

@@ -252,7 +252,8 @@ typedef enum sft_adapter_note {
                                     file for PEFT needs one whose lora_alpha is its r */
     SFT_ADAPTER_UNTOLD = 3,      /* modules of PEFT whose alpha nothing tells */
     SFT_ADAPTER_LEFT_CONVS = 4,  /* extract: convolutions that differ, without conv_rank */
-    SFT_ADAPTER_LEFT_OTHERS = 5  /* extract: other tensors that differ and are not extracted */
+    SFT_ADAPTER_LEFT_OTHERS = 5, /* extract: other tensors that differ and are not extracted */
+    SFT_ADAPTER_LEFT_BASES = 6   /* stack: tensors of the base model that are left out */
 } sft_adapter_note;
 
 /* Factors on their way to a new adapter. One thread at a time; computing uses more by itself. */

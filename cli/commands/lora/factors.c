@@ -257,6 +257,7 @@ static void say_notes(const factors_run *run, const char *out) {
                                   "them)" },
         { SFT_ADAPTER_LEFT_OTHERS, "norms, biases and other tensors differ and are not extracted "
                                    "(--norms takes those that adapters can have)" },
+        { SFT_ADAPTER_LEFT_BASES, "weights of the base model (base_layer) are left out" },
     };
     cli *c = run->c;
     for (size_t i = 0; i < SFTI_COUNT(notes); i++) {

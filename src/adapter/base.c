@@ -1,0 +1,197 @@
+/* Weights of the base model that an adapter carries: PEFT saves a layer that it wraps with what was
+ * there before ("base_layer"), of embeddings and heads by default. They change nothing in a model
+ * that has the same. Tests: tests/cli/lora/base.txt. */
+#include "adapter/adapter.h"
+
+#include "base/error.h"
+#include "os/io.h"
+#include "safetensors_cast.h"
+
+#include <string.h>
+
+#define BASE_CHUNK 512 /* elements at a time */
+
+static const char *const ends[] = { ".base_layer.weight", ".base_layer.bias" };
+
+/* Which of the two ends, or 2. */
+static size_t end_of(sft_span name) {
+    size_t k = 0;
+    while (k < SFTI_COUNT(ends) && !sfti_ends(name, ends[k])) k++;
+    return k;
+}
+
+static sft_span module_name(const void *ctx, uint32_t i) {
+    return ((const sfti_lora *)ctx)->modules[i].name;
+}
+
+sft_code sfti_lora_take_bases(sfti_lora *lora, sft_error *err) {
+    size_t count = 0, left = 0;
+    sfti_names names;
+    for (size_t k = 0; k < lora->unread_count; k++)
+        count += end_of(sft_set_tensor_at(lora->set, lora->unread[k])->name) < SFTI_COUNT(ends);
+    if (count == 0) return SFT_OK;
+    lora->bases = sfti_arena_array(&lora->arena, count, sizeof *lora->bases);
+    if (!lora->bases
+        || !sfti_names_draw(&names, lora->count, module_name, lora, &lora->arena))
+        return sfti_fail_memory(err, count * sizeof *lora->bases);
+    for (uint32_t i = 0; i < lora->count; i++)
+        (void)sfti_names_add(&names, lora->modules[i].name, i);
+    for (size_t k = 0; k < lora->unread_count; k++) {
+        sft_span name = sft_set_tensor_at(lora->set, lora->unread[k])->name;
+        size_t end = end_of(name);
+        uint32_t at = SFTI_NO_NAME;
+        if (end < SFTI_COUNT(ends))
+            at = sfti_names_find(&names, (sft_span){ name.data, name.len - strlen(ends[end]) });
+        if (at == SFTI_NO_NAME) lora->unread[left++] = lora->unread[k];
+        else
+            lora->bases[lora->base_count++] = (sfti_lora_base){ lora->unread[k], at, end == 1 };
+    }
+    lora->unread_count = left;
+    return SFT_OK;
+}
+
+/* ── Values ── */
+
+/* Elements of a tensor, from `first` on. */
+typedef struct base_values {
+    const sft_set *set;
+    const sft_tensor *tensor;
+    uint64_t first;
+} base_values;
+
+static bool is_read(const sft_tensor *tensor) {
+    const sft_dtype_info *dtype = sft_dtype_describe(tensor->dtype);
+    return dtype->kind == SFT_KIND_FLOAT && dtype->bits >= 8
+        && sft_cast_exists(tensor->dtype, SFT_F32);
+}
+
+static sft_code read_values(const base_values *of, uint64_t at, uint64_t count, float *into,
+                            sft_error *err) {
+    uint8_t raw[BASE_CHUNK * 8];
+    size_t shard;
+    (void)sft_set_find(of->set, of->tensor->name, &shard);
+    return sfti_lora_elements(of->set, sft_set_shard_at(of->set, shard), of->tensor, of->first + at,
+                              count, raw, into, err);
+}
+
+/* Whether one value, rounded to a dtype, is the other. */
+static bool becomes(float value, float other, sft_dtype dtype) {
+    uint8_t bytes[8];
+    float told;
+    sfti_floats_turn(&value, 1);
+    if (sft_cast(SFT_F32, &value, dtype, bytes, 1, NULL, NULL, NULL)
+        || sft_cast(dtype, bytes, SFT_F32, &told, 1, NULL, NULL, NULL))
+        return false;
+    sfti_floats_turn(&told, 1);
+    return !(told < other) && !(told > other);
+}
+
+/* *differs: the first element that does, or count. Values are the same if those of one are those
+ * of the other in its dtype. */
+static sft_code compare_values(base_values a, base_values b, uint64_t count, uint64_t *differs,
+                               sft_error *err) {
+    float one[BASE_CHUNK], other[BASE_CHUNK];
+    bool a_rounds = true, b_rounds = true;
+    for (uint64_t at = 0; at < count; at += BASE_CHUNK) {
+        uint64_t n = count - at < BASE_CHUNK ? count - at : BASE_CHUNK;
+        sft_code code = read_values(&a, at, n, one, err);
+        if (!code) code = read_values(&b, at, n, other, err);
+        if (code) return code;
+        if (memcmp(one, other, (size_t)n * sizeof *one) == 0) continue;
+        for (uint64_t i = 0; i < n; i++) {
+            bool numbers = one[i] - one[i] <= 0 && other[i] - other[i] <= 0;
+            if (memcmp(&one[i], &other[i], sizeof *one) == 0
+                || (numbers && !(one[i] < other[i]) && !(one[i] > other[i])))
+                continue;
+            a_rounds = a_rounds && numbers && becomes(one[i], other[i], b.tensor->dtype);
+            b_rounds = b_rounds && numbers && becomes(other[i], one[i], a.tensor->dtype);
+            *differs = at + i;
+            if (!a_rounds && !b_rounds) return SFT_OK;
+        }
+    }
+    *differs = count;
+    return SFT_OK;
+}
+
+static sft_code fail_other(const sft_tensor *base, const char *expected, sft_span of,
+                           const char *found, uint64_t element, sft_error *err) {
+    sft_code code = sfti_fail_tensor(err, SFT_CAST_VALUE, base->offset, base->name,
+                                     "expected %s%.*s, found %s (element %llu): PEFT would put "
+                                     "these in their place", expected, SFTI_CLIP(of, 120), found,
+                                     (unsigned long long)element);
+    return sfti_lora_hint(code, SFT_HINT_ADAPTER_TENSOR, err);
+}
+
+/* ── A model ── */
+
+static sft_code fail_shape(const sft_tensor *base, const sft_tensor *tensor, sft_error *err) {
+    sft_code code = sfti_fail_tensor(err, SFT_SIZE_MISMATCH, base->offset, base->name,
+                                     "expected the floats that the model has for this layer "
+                                     "(%.*s), found another shape or dtype: the adapter is of "
+                                     "another base model", SFTI_CLIP(tensor->name, 120));
+    return sfti_lora_hint(code, SFT_HINT_ADAPTER_TENSOR, err);
+}
+
+/* The tensor of a target that is the layer's, and where its rows begin in it. */
+static sft_code compare_target(const sfti_lora *lora, const sfti_lora_base *one,
+                               const sfti_lora_target *target, const sft_set *model,
+                               uint64_t *covered, sft_error *err) {
+    const sft_tensor *base = sft_set_tensor_at(lora->set, one->tensor);
+    const sft_tensor *weight = sft_set_tensor_at(model, target->tensor), *tensor = weight;
+    uint64_t rows = 0, cols = 0, all = 0, across = 0, differs = 0;
+    if (one->bias) tensor = sfti_set_sibling(model, sfti_lora_layer(weight->name), ".bias");
+    if (!tensor) return fail_shape(base, weight, err);
+    (void)sfti_lora_shape(base, &rows, &cols);
+    (void)sfti_lora_shape(tensor, &all, &across);
+    bool whole = target->turned; /* as it is stored */
+    uint64_t from = whole ? 0 : target->from, row = whole ? 0 : target->row;
+    uint64_t count = whole ? all : target->rows;
+    if (!is_read(base) || !is_read(tensor) || target->transposed || cols != across
+        || from > rows || count > rows - from || row > all || count > all - row)
+        return fail_shape(base, tensor, err);
+    base_values a = { lora->set, base, from * cols }, b = { model, tensor, row * cols };
+    sft_code code = compare_values(a, b, count * cols, &differs, err);
+    *covered += count;
+    if (code || differs == count * cols) return code;
+    return fail_other(base, "the values of the model's ", tensor->name,
+                      one->bias ? "those of another base model, or trained ones (bias)"
+                                : "those of another base model", from * cols + differs, err);
+}
+
+sft_code sfti_lora_check_bases(const sfti_lora *lora, const sfti_lora_map *map,
+                               const sft_set *model, sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < lora->base_count; i++) {
+        const sfti_lora_base *one = &lora->bases[i];
+        const sft_tensor *base = sft_set_tensor_at(lora->set, one->tensor);
+        const sfti_lora_target *target = NULL;
+        uint64_t covered = 0, rows = 0, cols = 0;
+        for (uint32_t at = lora->modules[one->module].targets; !code && at; at = target->next) {
+            target = &map->targets[at - 1];
+            if (!target->bias) code = compare_target(lora, one, target, model, &covered, err);
+        }
+        (void)sfti_lora_shape(base, &rows, &cols);
+        if (!code && target && covered != rows)
+            code = fail_shape(base, sft_set_tensor_at(model, target->tensor), err);
+    }
+    return code;
+}
+
+/* ── Other adapters ── */
+
+sft_code sfti_lora_same_bases(const sfti_lora *lora, const sfti_lora *before, size_t i, bool *has,
+                              sft_error *err) {
+    const sft_tensor *base = sft_set_tensor_at(lora->set, lora->bases[i].tensor);
+    const sft_tensor *other = sft_set_find(before->set, base->name, NULL);
+    uint64_t differs = 0, count = sft_tensor_elements(base);
+    *has = other != NULL;
+    if (!other) return SFT_OK;
+    if (!is_read(base) || !is_read(other) || base->rank != other->rank
+        || memcmp(base->shape, other->shape, base->rank * sizeof *base->shape) != 0)
+        return fail_shape(base, other, err);
+    sft_code code = compare_values((base_values){ lora->set, base, 0 },
+                                   (base_values){ before->set, other, 0 }, count, &differs, err);
+    if (code || differs == count) return code;
+    return fail_other(base, "the values of another adapter's ", base->name,
+                      "those of another base model", differs, err);
+}

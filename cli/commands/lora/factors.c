@@ -213,13 +213,35 @@ static sft_code check_unmatched(factors_run *run, sft_error *err) {
                        "--ignore-unmatched leaves them out", count);
 }
 
+/* Tensors of BASE that TUNED has under another name, which metadata of BASE record; NULL when out of
+ * memory. */
+static bool *find_named(const sft_set *tuned, const sft_set *base, sfti_arena *arena) {
+    size_t count = sft_set_tensor_count(base), shard;
+    bool *named = sfti_arena_array(arena, count, sizeof *named);
+    if (!named) return NULL;
+    memset(named, 0, count * sizeof *named);
+    for (size_t s = 0; s < sft_set_shard_count(base); s++)
+        for (size_t i = 0; i < sft_file_metadata_count(sft_set_shard_at(base, s)); i++) {
+            sft_pair pair = sft_file_metadata_at(sft_set_shard_at(base, s), i);
+            if (!sfti_set_is_alias(base, pair) || !sft_set_find(tuned, pair.key, NULL)) continue;
+            const sft_tensor *of = sft_set_find(base, pair.value, &shard);
+            size_t number = sft_file_tensor_index(sft_set_shard_at(base, shard), of);
+            for (size_t k = 0; k < shard; k++)
+                number += sft_file_tensor_count(sft_set_shard_at(base, k));
+            named[number] = true;
+        }
+    return named;
+}
+
 /* extract: nothing tells how they would differ. */
-static void say_lacking(const factors_run *run) {
+static void say_lacking(factors_run *run) {
     cli *c = run->c;
     const sft_set *tuned = run->parts.sets[0], *base = run->parts.sets[1];
     size_t count = 0;
     sft_span first = { "", 0 };
+    const bool *named = find_named(tuned, base, &run->arena);
     for (size_t i = 0; i < sft_set_tensor_count(base); i++) {
+        if (named && named[i]) continue;
         sft_span name = sft_set_tensor_at(base, i)->name;
         if (sft_set_find(tuned, name, NULL) || sfti_set_alias_of(tuned, name).data) continue;
         if (count++ == 0) first = name;

@@ -245,7 +245,7 @@ sft_code sfti_lora_naming_open(sfti_arena *arena, const sft_set *model, sfti_lor
 void sfti_lora_ways_of(const sfti_lora_naming *naming, const sft_tensor *tensor,
                        sfti_lora_ways *out);
 
-/* ── Tensors of the base model (base.c) ── */
+/* ── Tensors of the base model (carried.c, base.c) ── */
 
 /* Finds them among those that are not read. */
 sft_code sfti_lora_take_bases(sfti_lora *lora, sft_error *err);

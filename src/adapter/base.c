@@ -1,6 +1,5 @@
-/* Weights of the base model that an adapter carries: PEFT saves a layer that it wraps with what was
- * there before ("base_layer"), of embeddings and heads by default. They change nothing in a model
- * that has the same. Tests: tests/cli/lora/base.txt. */
+/* Tensors of the base model that an adapter carries (carried.c), beside those of a model, or of
+ * another adapter: they change nothing where these are the same. Tests: tests/cli/lora/base.txt. */
 #include "adapter/adapter.h"
 
 #include "base/error.h"
@@ -11,45 +10,6 @@
 
 #define BASE_CHUNK 512 /* elements at a time */
 
-static const char *const ends[] = { ".base_layer.weight", ".base_layer.bias" };
-
-/* Which of the two ends, or 2. */
-static size_t end_of(sft_span name) {
-    size_t k = 0;
-    while (k < SFTI_COUNT(ends) && !sfti_ends(name, ends[k])) k++;
-    return k;
-}
-
-static sft_span module_name(const void *ctx, uint32_t i) {
-    return ((const sfti_lora *)ctx)->modules[i].name;
-}
-
-sft_code sfti_lora_take_bases(sfti_lora *lora, sft_error *err) {
-    size_t count = 0, left = 0;
-    sfti_names names;
-    for (size_t k = 0; k < lora->unread_count; k++)
-        count += end_of(sft_set_tensor_at(lora->set, lora->unread[k])->name) < SFTI_COUNT(ends);
-    if (count == 0) return SFT_OK;
-    lora->bases = sfti_arena_array(&lora->arena, count, sizeof *lora->bases);
-    if (!lora->bases
-        || !sfti_names_draw(&names, lora->count, module_name, lora, &lora->arena))
-        return sfti_fail_memory(err, count * sizeof *lora->bases);
-    for (uint32_t i = 0; i < lora->count; i++)
-        (void)sfti_names_add(&names, lora->modules[i].name, i);
-    for (size_t k = 0; k < lora->unread_count; k++) {
-        sft_span name = sft_set_tensor_at(lora->set, lora->unread[k])->name;
-        size_t end = end_of(name);
-        uint32_t at = SFTI_NO_NAME;
-        if (end < SFTI_COUNT(ends))
-            at = sfti_names_find(&names, (sft_span){ name.data, name.len - strlen(ends[end]) });
-        if (at == SFTI_NO_NAME) lora->unread[left++] = lora->unread[k];
-        else
-            lora->bases[lora->base_count++] = (sfti_lora_base){ lora->unread[k], at, end == 1 };
-    }
-    lora->unread_count = left;
-    return SFT_OK;
-}
-
 /* ── Values ── */
 
 /* Elements of a tensor, from `first` on. */
@@ -59,7 +19,7 @@ typedef struct base_values {
     uint64_t first;
 } base_values;
 
-static bool is_read(const sft_tensor *tensor) {
+static bool is_compared(const sft_tensor *tensor) {
     const sft_dtype_info *dtype = sft_dtype_describe(tensor->dtype);
     return dtype->kind == SFT_KIND_FLOAT && dtype->bits >= 8
         && sft_cast_exists(tensor->dtype, SFT_F32);
@@ -146,7 +106,7 @@ static sft_code compare_target(const sfti_lora *lora, const sfti_lora_base *one,
     bool whole = target->turned; /* as it is stored */
     uint64_t from = whole ? 0 : target->from, row = whole ? 0 : target->row;
     uint64_t count = whole ? all : target->rows;
-    if (!is_read(base) || !is_read(tensor) || target->transposed || cols != across
+    if (!is_compared(base) || !is_compared(tensor) || target->transposed || cols != across
         || from > rows || count > rows - from || row > all || count > all - row)
         return fail_shape(base, tensor, err);
     base_values a = { lora->set, base, from * cols }, b = { model, tensor, row * cols };
@@ -186,7 +146,7 @@ sft_code sfti_lora_same_bases(const sfti_lora *lora, const sfti_lora *before, si
     uint64_t differs = 0, count = sft_tensor_elements(base);
     *has = other != NULL;
     if (!other) return SFT_OK;
-    if (!is_read(base) || !is_read(other) || base->rank != other->rank
+    if (!is_compared(base) || !is_compared(other) || base->rank != other->rank
         || memcmp(base->shape, other->shape, base->rank * sizeof *base->shape) != 0)
         return fail_shape(base, other, err);
     sft_code code = compare_values((base_values){ lora->set, base, 0 },

@@ -80,7 +80,7 @@ static bool has_record(const sft_set *set, sft_pair pair) {
 
 /* One tensor of a model by two names must not be two of another, or have the other name there: one
  * of them would be left as it is. */
-static sft_code check_name(const sft_set *other, sft_pair pair, sft_error *err) {
+static sft_code check_other_name(const sft_set *other, sft_pair pair, sft_error *err) {
     if (!sft_set_find(other, pair.key, NULL)) return SFT_OK;
     bool both = sft_set_find(other, pair.value, NULL) != NULL;
     sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, pair.key,
@@ -102,7 +102,7 @@ sft_code sfti_merge_models_alike(const sfti_merge_model *models, size_t count, s
                 bool alpha = sfti_ends(pair.key, ".alpha");
                 sft_code code = SFT_OK;
                 for (size_t j = 0; !code && !alpha && j < count; j++) {
-                    code = check_name(models[j].stored, pair, err);
+                    code = check_other_name(models[j].stored, pair, err);
                     *blame = code ? j : *blame;
                 }
                 if (code) return code;

@@ -16,7 +16,6 @@
 #include "support/parts.h"
 #include "support/values.h"
 #include "support/words.h"
-#include "text/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -213,8 +212,8 @@ static sft_code check_unmatched(factors_run *run, sft_error *err) {
                        "--ignore-unmatched leaves them out", count);
 }
 
-/* Tensors of BASE that TUNED has under another name, which metadata of BASE record; NULL when out of
- * memory. */
+/* Tensors of BASE that TUNED has under another name, which metadata of BASE record; NULL when out
+ * of memory. */
 static bool *find_named(const sft_set *tuned, const sft_set *base, sfti_arena *arena) {
     size_t count = sft_set_tensor_count(base), shard;
     bool *named = sfti_arena_array(arena, count, sizeof *named);
@@ -261,7 +260,7 @@ static bool is_for_peft(const factors_run *run, const char *out) {
     const sft_adapter_factor *factor;
     bool peft = cli_is_adapter_model(out);
     for (size_t i = 0; !peft && (factor = sft_adapter_factors_at(run->factors, i)); i++)
-        peft = sfti_begins(factor->name, "base_model.");
+        peft = factor->name.len > 11 && memcmp(factor->name.data, "base_model.", 11) == 0;
     return peft;
 }
 

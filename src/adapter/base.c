@@ -34,40 +34,43 @@ static sft_code read_values(const base_values *of, uint64_t at, uint64_t count, 
                               count, raw, into, err);
 }
 
-/* Whether one value, rounded to a dtype, is the other. */
-static bool becomes(float value, float other, sft_dtype dtype) {
-    uint8_t bytes[8];
-    float told;
-    sfti_floats_turn(&value, 1);
-    if (sft_cast(SFT_F32, &value, dtype, bytes, 1, NULL, NULL, NULL)
-        || sft_cast(dtype, bytes, SFT_F32, &told, 1, NULL, NULL, NULL))
-        return false;
-    sfti_floats_turn(&told, 1);
-    return !(told < other) && !(told > other);
+static bool is_same(float a, float b) {
+    bool numbers = a - a <= 0 && b - b <= 0;
+    return memcmp(&a, &b, sizeof a) == 0 || (numbers && !(a < b) && !(a > b));
 }
 
-/* *differs: the first element that does, or count. Values are the same if those of one are those
- * of the other in its dtype. */
+/* Whether values, rounded to a dtype, are the others. */
+static bool become(const float *values, const float *others, uint64_t count, sft_dtype dtype) {
+    float told[BASE_CHUNK];
+    uint8_t bytes[BASE_CHUNK * 8];
+    bool same = true;
+    memcpy(told, values, (size_t)count * sizeof *told);
+    sfti_floats_turn(told, count);
+    if (sft_cast(SFT_F32, told, dtype, bytes, count, NULL, NULL, NULL)
+        || sft_cast(dtype, bytes, SFT_F32, told, count, NULL, NULL, NULL))
+        return false;
+    sfti_floats_turn(told, count);
+    for (uint64_t i = 0; same && i < count; i++) same = is_same(told[i], others[i]);
+    return same;
+}
+
+/* *differs: an element that does, or count. Values are the same if those of one, in the dtype of
+ * the other, are its. */
 static sft_code compare_values(base_values a, base_values b, uint64_t count, uint64_t *differs,
                                sft_error *err) {
     float one[BASE_CHUNK], other[BASE_CHUNK];
     bool a_rounds = true, b_rounds = true;
     for (uint64_t at = 0; at < count; at += BASE_CHUNK) {
-        uint64_t n = count - at < BASE_CHUNK ? count - at : BASE_CHUNK;
+        uint64_t n = count - at < BASE_CHUNK ? count - at : BASE_CHUNK, i = 0;
         sft_code code = read_values(&a, at, n, one, err);
         if (!code) code = read_values(&b, at, n, other, err);
         if (code) return code;
-        if (memcmp(one, other, (size_t)n * sizeof *one) == 0) continue;
-        for (uint64_t i = 0; i < n; i++) {
-            bool numbers = one[i] - one[i] <= 0 && other[i] - other[i] <= 0;
-            if (memcmp(&one[i], &other[i], sizeof *one) == 0
-                || (numbers && !(one[i] < other[i]) && !(one[i] > other[i])))
-                continue;
-            a_rounds = a_rounds && numbers && becomes(one[i], other[i], b.tensor->dtype);
-            b_rounds = b_rounds && numbers && becomes(other[i], one[i], a.tensor->dtype);
-            *differs = at + i;
-            if (!a_rounds && !b_rounds) return SFT_OK;
-        }
+        while (i < n && is_same(one[i], other[i])) i++;
+        if (i == n) continue;
+        a_rounds = a_rounds && become(one, other, n, b.tensor->dtype);
+        b_rounds = b_rounds && become(other, one, n, a.tensor->dtype);
+        *differs = at + i;
+        if (!a_rounds && !b_rounds) return SFT_OK;
     }
     *differs = count;
     return SFT_OK;

@@ -248,11 +248,12 @@ typedef struct sft_adapter_factor {
 typedef enum sft_adapter_note {
     SFT_ADAPTER_KEPT_WHOLE = 0,  /* modules of differences, or without a rank: kept as they are */
     SFT_ADAPTER_KEPT_DORA = 1,   /* magnitudes that are kept; errors are those of the products */
-    SFT_ADAPTER_FOLDED = 2,      /* alphas of a configuration that are in the factors now: the new
-                                    file needs one whose lora_alpha is its r */
+    SFT_ADAPTER_FOLDED = 2,      /* alphas of a configuration that are in the factors now: a new
+                                    file for PEFT needs one whose lora_alpha is its r */
     SFT_ADAPTER_UNTOLD = 3,      /* modules of PEFT whose alpha nothing tells */
     SFT_ADAPTER_LEFT_CONVS = 4,  /* extract: convolutions that differ, without conv_rank */
-    SFT_ADAPTER_LEFT_OTHERS = 5  /* extract: other tensors that differ and are not extracted */
+    SFT_ADAPTER_LEFT_OTHERS = 5, /* extract: other tensors that differ and are not extracted */
+    SFT_ADAPTER_LEFT_BASES = 6   /* stack: tensors of the base model that are left out */
 } sft_adapter_note;
 
 /* Factors on their way to a new adapter. One thread at a time; computing uses more by itself. */

@@ -58,13 +58,21 @@ typedef struct sfti_lora_module {
     uint32_t codes;            /* of a layer without weights: a tensor that may be codes, + 1 */
 } sfti_lora_module;
 
+/* A tensor of the base model in the adapter: of a layer that a module changes. */
+typedef struct sfti_lora_base {
+    uint32_t tensor, module;
+    bool bias;
+} sfti_lora_base;
+
 typedef struct sfti_lora {
     sfti_arena arena;
     const sft_set *set;        /* what was opened, or `named` */
     sft_set *named;            /* that with other names of tensors as tensors; NULL: it has none */
     sfti_lora_module *modules; /* in the order of their first tensors */
     size_t count;
-    uint32_t *unread; /* tensors that nothing is computed from */
+    sfti_lora_base *bases;
+    size_t base_count;
+    uint32_t *unread; /* all other tensors, that nothing is computed from */
     size_t unread_count;
     sfti_lora_config configs[SFTI_LORA_CONFIGS];
     size_t config_count;
@@ -236,6 +244,18 @@ sft_code sfti_lora_naming_open(sfti_arena *arena, const sft_set *model, sfti_lor
 /* All of them of one tensor; none for biases, which go with their weights. */
 void sfti_lora_ways_of(const sfti_lora_naming *naming, const sft_tensor *tensor,
                        sfti_lora_ways *out);
+
+/* ── Tensors of the base model (carried.c, base.c) ── */
+
+/* Finds them among those that are not read. */
+sft_code sfti_lora_take_bases(sfti_lora *lora, sft_error *err);
+/* Reads them, and the model's: refuses others than it has, of modules that are matched.
+ * SFT_CAST_VALUE or SFT_SIZE_MISMATCH names the adapter's tensor. */
+sft_code sfti_lora_check_bases(const sfti_lora *lora, const sfti_lora_map *map,
+                               const sft_set *model, sft_error *err);
+/* The same of tensor i of them, if the other adapter *has one of the same name. */
+sft_code sfti_lora_same_bases(const sfti_lora *lora, const sfti_lora *before, size_t i, bool *has,
+                              sft_error *err);
 
 /* ── Strengths by block (blocks.c) ── */
 

@@ -25,6 +25,7 @@ typedef struct extract {
     size_t count, capacity;
     uint32_t to; /* sft_adapter_format */
     bool two_encoders, diffusers_names;
+    bool *tied; /* tensors of the tuned model that are others of BASE by its metadata */
     sfti_lora_naming naming;
     sfti_lora_ways *ways; /* of the tensor that is named */
 } extract;
@@ -402,6 +403,11 @@ static sft_code consider(extract *x, uint32_t i, sft_span name, sft_error *err) 
     if (!sfti_lora_shape(tensor, &rows, &cols)) return SFT_OK;
     bool readable = sfti_factored_readable(x->f, 0, x->tuned, i);
     if (!readable && tensor->rank < 2) return SFT_OK; /* positions, counters */
+    if (!base && sft_span_equal(name, sft_set_tensor_at(x->tuned, i)->name)) {
+        if (x->tied[i]) return SFT_OK; /* by BASE's name */
+        sft_span of = sfti_set_alias_of(x->base, name);
+        base = of.data ? sft_set_find(x->base, of, &shard) : NULL;
+    }
     if (!base || !same_shape(tensor, base)) {
         return tensor->rank >= 2 ? sfti_factored_unmatched(x->f, tensor->name, err) : SFT_OK;
     }
@@ -425,15 +431,19 @@ static sft_code consider(extract *x, uint32_t i, sft_span name, sft_error *err) 
     return SFT_OK;
 }
 
-/* Tensors of BASE that metadata of the tuned model record as other names of its tensors. */
-static sft_code consider_tied(extract *x, sft_error *err) {
+/* Tensors of BASE that metadata of the tuned model record as other names of its tensors; mark: only
+ * which of the tuned model's. */
+static sft_code consider_tied(extract *x, bool mark, sft_error *err) {
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < sft_set_tensor_count(x->base); i++) {
         sft_span name = sft_set_tensor_at(x->base, i)->name;
         sft_span of = sfti_set_alias_of(x->tuned, name);
         size_t shard;
         const sft_tensor *tied = of.data ? sft_set_find(x->tuned, of, &shard) : NULL;
-        if (tied) code = consider(x, number_in_set(x->tuned, tied, shard), name, err);
+        if (!tied) continue;
+        uint32_t number = number_in_set(x->tuned, tied, shard);
+        if (mark) x->tied[number] = true;
+        else code = consider(x, number, name, err);
     }
     return code;
 }
@@ -449,14 +459,17 @@ sft_code sfti_plan_extract(sft_adapter_factors *f, sft_error *err) {
     size_t count = sft_set_tensor_count(x->tuned);
     uint32_t *order = sfti_arena_array(&f->arena, count, sizeof *order);
     x->ways = sfti_arena_array(&f->arena, 1, sizeof *x->ways);
-    if (!order || !x->ways) return sfti_fail_memory(err, count * sizeof *order);
+    x->tied = sfti_arena_array(&f->arena, count, sizeof *x->tied);
+    if (!order || !x->ways || !x->tied) return sfti_fail_memory(err, count * sizeof *order);
+    memset(x->tied, 0, count * sizeof *x->tied);
+    (void)consider_tied(x, true, err);
     sft_code code = sfti_factored_scales(f, 0, x->tuned, err);
     if (!code) code = sfti_factored_scales(f, 1, x->base, err);
     if (!code) code = sfti_lora_naming_open(&f->arena, x->tuned, &x->naming, err);
     if (!code) code = sft_set_order(x->tuned, SFT_ORDER_NATURAL, order, err);
     for (size_t i = 0; !code && i < count; i++)
         code = consider(x, order[i], sft_set_tensor_at(x->tuned, order[i])->name, err);
-    if (!code) code = consider_tied(x, err);
+    if (!code) code = consider_tied(x, false, err);
     f->ctx = x;
     f->is_network = x->to == SFT_ADAPTER_KOHYA;
     f->compute = extract_layer;

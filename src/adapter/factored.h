@@ -49,7 +49,7 @@ struct sft_adapter_factors {
     bool is_network;      /* a new adapter as kohya's scripts name and label them */
     sft_span *unmatched;
     size_t unmatched_count, unmatched_capacity;
-    size_t notes[SFT_ADAPTER_LEFT_OTHERS + 1];
+    size_t notes[SFT_ADAPTER_LEFT_BASES + 1];
     size_t blames;
     sft_conversion *scales[2]; /* of models */
     /* the factors that are computed */

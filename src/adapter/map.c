@@ -8,6 +8,7 @@
 #include "os/io.h"
 #include "packed/shapes.h"
 #include "safetensors_codes.h"
+#include "set/aliases.h"
 
 #include <string.h>
 
@@ -268,8 +269,20 @@ static sft_code settle_turned(map_names *names, sft_error *err) {
     return code;
 }
 
-/* codes: the tensor is in a layer that the module changes, and is not its weights. */
-static sft_code look_up(map_names *names, const sfti_lora_way *way, uint32_t tensor, bool codes,
+static bool changes_bias(const sfti_lora *lora, const sfti_lora_module *m) {
+    const sft_tensor *factor = sfti_lora_tensor(lora, m, SFTI_SLOT_IA3_FACTOR);
+    if (m->slot[SFTI_SLOT_DIFF_BIAS]) return true;
+    if (m->type == SFTI_TYPE_LORA) return m->slot[SFTI_SLOT_BIAS] != 0;
+    /* of PEFT: one for each row; of a convolution the weight tells */
+    return m->type == SFTI_TYPE_IA3 && factor
+        && (factor->rank > 2 || (factor->rank == 2 && factor->shape[1] == 1));
+}
+
+/* What the way is to the tensor: CODES: it is in a layer that the module changes, and is not its
+ * weights; OTHER: one of another name of it. */
+typedef enum map_as { AS_NAMED, AS_CODES, AS_OTHER } map_as;
+
+static sft_code look_up(map_names *names, const sfti_lora_way *way, uint32_t tensor, map_as as,
                         sft_error *err) {
     char text[SFTI_LORA_NAME + 64];
     uint64_t rows = 0, cols = 0;
@@ -281,16 +294,14 @@ static sft_code look_up(map_names *names, const sfti_lora_way *way, uint32_t ten
         size_t len = fold_name((sfti_part)part, way->path, text);
         uint32_t key = sfti_names_find(&names->names, (sft_span){ text, len });
         if (key == SFTI_NO_NAME) continue;
-        if (codes) {
-            names->lora->modules[names->keys[key].module].codes = tensor + 1;
-            continue;
-        }
+        sfti_lora_module *m = &names->lora->modules[names->keys[key].module];
+        if (as == AS_CODES) m->codes = tensor + 1;
+        if (as == AS_CODES || (as == AS_OTHER && changes_bias(names->lora, m))) continue;
         sfti_lora_target target = { .module = names->keys[key].module, .tensor = tensor,
                                     .row = way->row, .from = way->from,
                                     .transposed = way->transposed };
         target.rows = way->rows ? way->rows : way->transposed ? cols : rows;
-        target.turned = !way->transposed
-                     && is_turned(names, &names->lora->modules[target.module], tensor);
+        target.turned = !way->transposed && is_turned(names, m, tensor);
         code = add_target(names, target, err);
     }
     return code;
@@ -332,15 +343,6 @@ static const sft_tensor *bias_of(const sft_set *model, const sft_tensor *weight,
         return sft_set_find(model, (sft_span){ text, len + more }, NULL);
     }
     return NULL;
-}
-
-static bool changes_bias(const sfti_lora *lora, const sfti_lora_module *m) {
-    const sft_tensor *factor = sfti_lora_tensor(lora, m, SFTI_SLOT_IA3_FACTOR);
-    if (m->slot[SFTI_SLOT_DIFF_BIAS]) return true;
-    if (m->type == SFTI_TYPE_LORA) return m->slot[SFTI_SLOT_BIAS] != 0;
-    /* of PEFT: one for each row; of a convolution the weight tells */
-    return m->type == SFTI_TYPE_IA3 && factor
-        && (factor->rank > 2 || (factor->rank == 2 && factor->shape[1] == 1));
 }
 
 /* Each target of the weight gets one of its bias beside it, or is turned into that. */
@@ -522,6 +524,32 @@ static sft_code map_other_prefix(map_names *names, const uint32_t *index, sft_er
     return code;
 }
 
+/* Modules that are called after other names of tensors, which the model's metadata record: what
+ * one name changes is changed for all, as in programs, where they are one tensor. A bias beside
+ * them is that of one name. */
+static sft_code map_other_names(map_names *names, const sfti_lora_naming *naming,
+                                sfti_lora_ways *ways, const uint32_t *index, sft_error *err) {
+    const sft_set *model = names->model;
+    sft_code code = SFT_OK;
+    for (size_t s = 0; s < sft_set_shard_count(model); s++) {
+        const sft_file *file = sft_set_shard_at(model, s);
+        for (size_t i = 0; !code && i < sft_file_metadata_count(file); i++) {
+            sft_pair pair = sft_file_metadata_at(file, i);
+            size_t shard;
+            if (!sfti_set_is_alias(model, pair)) continue;
+            const sft_tensor *of = sft_set_find(model, pair.value, &shard);
+            size_t number = sft_file_tensor_index(sft_set_shard_at(model, shard), of);
+            sft_tensor tensor = *of;
+            tensor.name = pair.key;
+            sfti_lora_ways_of(naming, &tensor, ways);
+            for (size_t k = 0; !code && k < ways->count; k++)
+                code = look_up(names, &ways->ways[k], index[shard] + (uint32_t)number, AS_OTHER,
+                               err);
+        }
+    }
+    return code;
+}
+
 sft_code sfti_lora_map_model(sfti_lora *lora, const sft_set *model, sfti_lora_map *out,
                              sft_error *err) {
     map_names names = { .lora = lora, .map = out, .model = model };
@@ -543,13 +571,14 @@ sft_code sfti_lora_map_model(sfti_lora *lora, const sft_set *model, sfti_lora_ma
         sft_tensor tensor = *sft_set_tensor_at(model, i);
         sfti_lora_ways_of(&naming, &tensor, &ways);
         for (size_t k = 0; !code && k < ways.count; k++)
-            code = look_up(&names, &ways.ways[k], i, false, err);
+            code = look_up(&names, &ways.ways[k], i, AS_NAMED, err);
         if (!sfti_may_be_packed(&tensor)) continue;
         tensor.name = sfti_lora_layer(tensor.name);
         sfti_lora_ways_of(&naming, &tensor, &ways);
         for (size_t k = 0; !code && k < ways.count; k++)
-            code = look_up(&names, &ways.ways[k], i, true, err);
+            code = look_up(&names, &ways.ways[k], i, AS_CODES, err);
     }
+    if (!code) code = map_other_names(&names, &naming, &ways, index, err);
     if (!code) code = map_other_prefix(&names, index, err);
     if (!code) code = settle_turned(&names, err);
     for (size_t i = 0; !code && i < lora->count; i++) {

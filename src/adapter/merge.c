@@ -361,6 +361,12 @@ sft_code sft_adapter_merge_plan(sft_adapter_merge *m, sft_error *err) {
     sfti_patched_input *inputs = sfti_arena_array(&m->arena, m->count, sizeof *inputs);
     if (!code && !inputs) code = sfti_fail_memory(err, m->count * sizeof *inputs);
     if (code) return code;
+    for (size_t k = 0; !code && k < m->count; k++) {
+        m->blames = k;
+        code = sfti_lora_check_bases(&m->inputs[k]->lora, &m->inputs[k]->map, m->values, err);
+    }
+    if (code) return sfti_lora_told(code, err);
+    m->blames = SIZE_MAX;
     for (size_t k = 0; k < m->count; k++)
         inputs[k] = (sfti_patched_input){ &m->inputs[k]->lora, &m->inputs[k]->map,
                                           m->inputs[k]->strength, m->inputs[k]->strengths };

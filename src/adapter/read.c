@@ -558,6 +558,7 @@ sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft
     if (!code && inside.data) code = sfti_lora_config_read(out, inside, true, err);
     if (!code) code = group_tensors(out, err);
     if (!code) code = drop_empty(out, err);
+    if (!code) code = sfti_lora_take_bases(out, err);
     if (!code) code = sfti_lora_config_work(out, out->count, err);
     for (size_t i = 0; !code && i < out->count; i++) {
         code = check_floats(out, &out->modules[i], err);

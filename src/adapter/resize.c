@@ -209,13 +209,30 @@ static sft_code stack_module(sft_adapter_factors *f, stack *all, sfti_names *nam
     return SFT_OK;
 }
 
+/* Those of the base model are not added up, and have to be of one. */
+static sft_code check_bases(sft_adapter_factors *f, size_t k, sft_error *err) {
+    const sfti_lora *lora = &f->inputs[k]->lora;
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < lora->base_count; i++) {
+        bool has = false;
+        for (size_t j = 0; !code && j < k && !has; j++)
+            code = sfti_lora_same_bases(lora, &f->inputs[j]->lora, i, &has, err);
+        f->notes[SFT_ADAPTER_LEFT_BASES] += !has;
+    }
+    return code;
+}
+
 sft_code sfti_plan_stack(sft_adapter_factors *f, sft_error *err) {
     stack *all = sfti_arena_array(&f->arena, 1, sizeof *all);
     sfti_names names;
     uint64_t modules = 0, cells = 0;
     sft_code code = SFT_OK;
     if (!all) return sfti_fail_memory(err, sizeof *all);
-    if (f->options.names) code = sfti_factored_rename(f, err);
+    for (size_t k = 0; !code && k < f->input_count; k++) {
+        f->blames = k;
+        code = check_bases(f, k, err);
+    }
+    if (!code && f->options.names) code = sfti_factored_rename(f, err);
     if (code) return code;
     for (size_t k = 0; k < f->input_count; k++) {
         const sfti_lora *lora = &f->inputs[k]->lora;

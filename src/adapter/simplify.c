@@ -233,6 +233,7 @@ sft_code sfti_plan_simplify(sft_adapter_factors *f, sft_error *err) {
     if (f->input_count > 1) {
         x->model = f->inputs[1]->set;
         code = sfti_lora_map_model(&input->lora, x->model, &input->map, err);
+        if (!code) code = sfti_lora_check_bases(x->lora, x->map, x->model, err);
         if (!code) code = sfti_factored_scales(f, 0, x->model, err);
     }
     f->keeps_metadata = true;
@@ -242,6 +243,8 @@ sft_code sfti_plan_simplify(sft_adapter_factors *f, sft_error *err) {
     for (size_t i = 0; !code && i < x->lora->unread_count; i++)
         code = sfti_factored_unmatched(f, sft_set_tensor_at(input->set, x->lora->unread[i])->name,
                                        err);
+    for (size_t i = 0; !code && i < x->lora->base_count; i++)
+        code = sfti_factored_keep(f, 0, x->lora->bases[i].tensor, err);
     for (size_t i = 0; !code && i < x->lora->count; i++) {
         const sfti_lora_module *m = &x->lora->modules[i];
         bool plain = is_plain_lora(m);

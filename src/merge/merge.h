@@ -244,8 +244,8 @@ sft_code sfti_merge_model_rename(sft_set **set, const sft_set *reference, sfti_a
  * read is of two states of it. *blame: which model. */
 sft_code sfti_merge_models_check(const sfti_merge_model *models, size_t count, size_t *blame,
                                  sft_error *err);
-/* An alpha that only metadata name, as another's: an error if a model lacks that record, for its
- * module has another alpha. */
+/* A name that only metadata give to a tensor: an error if it is a tensor's own name in another
+ * model, or, of an alpha, whose module has another one then, if a model lacks that record. */
 sft_code sfti_merge_models_alike(const sfti_merge_model *models, size_t count, size_t *blame,
                                  sft_error *err);
 

@@ -78,6 +78,19 @@ static bool has_record(const sft_set *set, sft_pair pair) {
     return false;
 }
 
+/* One tensor of a model by two names must not be two of another, or have the other name there: one
+ * of them would be left as it is. */
+static sft_code check_other_name(const sft_set *other, sft_pair pair, sft_error *err) {
+    if (!sft_set_find(other, pair.key, NULL)) return SFT_OK;
+    bool both = sft_set_find(other, pair.value, NULL) != NULL;
+    sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, pair.key,
+                     "expected only \"%.*s\", whose other name this is by the metadata of another "
+                     "model, found a tensor of this name%s", SFTI_CLIP(pair.value, 200),
+                     both ? ", too" : " alone: rename it to that");
+    if (both) sfti_hint(err, SFT_HINT_IMPORT_SHARED);
+    return SFT_BAD_ARGUMENT;
+}
+
 sft_code sfti_merge_models_alike(const sfti_merge_model *models, size_t count, size_t *blame,
                                  sft_error *err) {
     for (size_t i = 0; i < count; i++) {
@@ -85,8 +98,15 @@ sft_code sfti_merge_models_alike(const sfti_merge_model *models, size_t count, s
         for (size_t s = 0; s < sft_set_shard_count(set); s++)
             for (size_t k = 0; k < sft_file_metadata_count(sft_set_shard_at(set, s)); k++) {
                 sft_pair pair = sft_file_metadata_at(sft_set_shard_at(set, s), k);
-                if (!sfti_ends(pair.key, ".alpha") || !sfti_set_is_alias(set, pair)) continue;
-                for (size_t j = 0; j < count; j++)
+                if (!sfti_set_is_alias(set, pair)) continue;
+                bool alpha = sfti_ends(pair.key, ".alpha");
+                sft_code code = SFT_OK;
+                for (size_t j = 0; !code && !alpha && j < count; j++) {
+                    code = check_other_name(models[j].stored, pair, err);
+                    *blame = code ? j : *blame;
+                }
+                if (code) return code;
+                for (size_t j = 0; alpha && j < count; j++)
                     if (!has_record(models[j].stored, pair)) {
                         *blame = j;
                         sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, pair.key,

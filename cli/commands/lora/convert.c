@@ -172,6 +172,14 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
     cli_say_parts(c, p, out.path,
                   (cli_written){ .input = run->adapter.path, .dtype = SFT_DTYPE_COUNT,
                                  .more = put_converted, .ctx = run });
+    if (run->adapter.lora.base_count > 0) {
+        cli_flush(&c->out);
+        cli_text(&c->err, "safetensors: ");
+        cli_path(&c->err, run->adapter.path,
+                 ": %zu weights of the base model (base_layer) are left out\n",
+                 run->adapter.lora.base_count);
+        cli_flush(&c->err);
+    }
     const sft_adapter_conversion_facts *told = sft_adapter_conversion_told(run->conversion);
     if (!cli_is_json(c) && told->split + told->joined > 0)
         cli_printf(&c->out, "  %zu fused module%s %sdivided, %zu made\n", told->split,

@@ -212,13 +212,35 @@ static sft_code check_unmatched(factors_run *run, sft_error *err) {
                        "--ignore-unmatched leaves them out", count);
 }
 
+/* Tensors of BASE that TUNED has under another name, which metadata of BASE record; NULL when out
+ * of memory. */
+static bool *find_named(const sft_set *tuned, const sft_set *base, sfti_arena *arena) {
+    size_t count = sft_set_tensor_count(base), shard;
+    bool *named = sfti_arena_array(arena, count, sizeof *named);
+    if (!named) return NULL;
+    memset(named, 0, count * sizeof *named);
+    for (size_t s = 0; s < sft_set_shard_count(base); s++)
+        for (size_t i = 0; i < sft_file_metadata_count(sft_set_shard_at(base, s)); i++) {
+            sft_pair pair = sft_file_metadata_at(sft_set_shard_at(base, s), i);
+            if (!sfti_set_is_alias(base, pair) || !sft_set_find(tuned, pair.key, NULL)) continue;
+            const sft_tensor *of = sft_set_find(base, pair.value, &shard);
+            size_t number = sft_file_tensor_index(sft_set_shard_at(base, shard), of);
+            for (size_t k = 0; k < shard; k++)
+                number += sft_file_tensor_count(sft_set_shard_at(base, k));
+            named[number] = true;
+        }
+    return named;
+}
+
 /* extract: nothing tells how they would differ. */
-static void say_lacking(const factors_run *run) {
+static void say_lacking(factors_run *run) {
     cli *c = run->c;
     const sft_set *tuned = run->parts.sets[0], *base = run->parts.sets[1];
     size_t count = 0;
     sft_span first = { "", 0 };
+    const bool *named = find_named(tuned, base, &run->arena);
     for (size_t i = 0; i < sft_set_tensor_count(base); i++) {
+        if (named && named[i]) continue;
         sft_span name = sft_set_tensor_at(base, i)->name;
         if (sft_set_find(tuned, name, NULL) || sfti_set_alias_of(tuned, name).data) continue;
         if (count++ == 0) first = name;
@@ -233,7 +255,16 @@ static void say_lacking(const factors_run *run) {
     cli_flush(&c->err);
 }
 
-static void say_notes(const factors_run *run) {
+/* diffusers and others take factors without alphas as they are. */
+static bool is_for_peft(const factors_run *run, const char *out) {
+    const sft_adapter_factor *factor;
+    bool peft = cli_is_adapter_model(out);
+    for (size_t i = 0; !peft && (factor = sft_adapter_factors_at(run->factors, i)); i++)
+        peft = factor->name.len > 11 && memcmp(factor->name.data, "base_model.", 11) == 0;
+    return peft;
+}
+
+static void say_notes(const factors_run *run, const char *out) {
     static const struct { sft_adapter_note note; const char *what; } notes[] = {
         { SFT_ADAPTER_KEPT_WHOLE,
           "modules of differences, or of factors without a rank, are kept as they are" },
@@ -247,11 +278,12 @@ static void say_notes(const factors_run *run) {
                                   "them)" },
         { SFT_ADAPTER_LEFT_OTHERS, "norms, biases and other tensors differ and are not extracted "
                                    "(--norms takes those that adapters can have)" },
+        { SFT_ADAPTER_LEFT_BASES, "weights of the base model (base_layer) are left out" },
     };
     cli *c = run->c;
     for (size_t i = 0; i < SFTI_COUNT(notes); i++) {
         size_t count = sft_adapter_factors_note(run->factors, notes[i].note);
-        if (count == 0) continue;
+        if (count == 0 || (notes[i].note == SFT_ADAPTER_FOLDED && !is_for_peft(run, out))) continue;
         cli_flush(&c->out);
         cli_text(&c->err, "safetensors: ");
         cli_path(&c->err, run->paths[0], ": %zu %s\n", count, notes[i].what);
@@ -455,7 +487,7 @@ static sft_code factor_all(factors_run *run, char **operands, size_t count, sft_
     if (code == SFT_IO_WRITE) run->blame = out.path;
     if (code) return blame_input(run, code, err);
     code = write_factors(run, &out, err);
-    if (!code) say_notes(run);
+    if (!code) say_notes(run, out.path);
     if (!code && run->verb == SFT_ADAPTER_EXTRACT) say_lacking(run);
     return code;
 }

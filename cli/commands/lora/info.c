@@ -130,6 +130,8 @@ static void print_groups(const lora_told *told) {
     if (lora->unread_count)
         cli_printf(out, ", %zu other tensor%s", lora->unread_count,
                    lora->unread_count == 1 ? "" : "s");
+    if (lora->base_count)
+        cli_printf(out, ", %zu of the base model", lora->base_count);
     cli_text(out, "\n");
     for (size_t i = 0; i < told->count; i++) {
         const lora_group *group = &told->groups[i];

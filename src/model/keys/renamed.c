@@ -159,6 +159,7 @@ static sft_code fail_names(const sfti_renamed *r, sft_pair torn, const char *key
 typedef struct lora_component {
     sft_span old, now; /* how names begin, without a dot; empty: those of no other component */
     bool patterned;    /* names of modules tell their alpha or rank */
+    bool empty;        /* no name begins so */
 } lora_component;
 
 /* The component that a name is of, or COMPONENTS. */
@@ -186,6 +187,31 @@ static sft_code check_components(const sfti_renamed *r, const lora_component *al
         sft_span what = now < count ? all[now].now : all[old].old;
         return fail_names(r, pair, SFTI_LORA_CONFIG_KEY, what, SFT_HINT_LORA_NAMES, err);
     }
+    return SFT_OK;
+}
+
+static bool covers(sft_span component, sft_span other) {
+    return component.len == 0
+        || (has_begin(other, component)
+            && (other.len == component.len || other.data[component.len] == '.'));
+}
+
+/* What is told of one component is about no tensor of another, unless it was. */
+static sft_code check_apart(const lora_component *all, size_t count, sft_error *err) {
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++) {
+            const lora_component *one = &all[i], *other = &all[k];
+            if (i == k || !covers(one->now, other->now) || covers(one->old, other->old)
+                || (other->empty && !sft_span_equal(one->now, other->now)))
+                continue;
+            sfti_fail(err, SFT_BAD_ARGUMENT,
+                      "expected a beginning of names for each component that the metadata's "
+                      SFTI_LORA_CONFIG_KEY " tells of, apart from those of others, found \"%.*s\" "
+                      "for \"%.*s\" beside \"%.*s\"", SFTI_CLIP(one->now, 80),
+                      SFTI_CLIP(one->old, 80), SFTI_CLIP(other->now, 80));
+            sfti_hint(err, SFT_HINT_LORA_NAMES);
+            return SFT_BAD_ARGUMENT;
+        }
     return SFT_OK;
 }
 
@@ -221,6 +247,7 @@ static sft_code follow_config(const sfti_renamed *r, sft_span text, sft_span *ou
             all[count++] = (lora_component){ .old = prefix, .now = prefix };
             sft_span names = joined_texts(r->arena, prefix, ".", (sft_span){ "", 0 });
             if (!names.data) return sfti_fail_memory(err, prefix.len);
+            one->empty = prefix.len > 0 && !has_names(r, names);
             if (prefix.len > 0 && !unit_moves(r, names, prefix.len, &one->now, &torn))
                 return fail_names(r, torn, SFTI_LORA_CONFIG_KEY, prefix, SFT_HINT_LORA_NAMES, err);
         }
@@ -233,6 +260,7 @@ static sft_code follow_config(const sfti_renamed *r, sft_span text, sft_span *ou
     }
     if (json.type == SFTI_JSON_ERROR) return SFT_OK;
     sft_code code = check_components(r, all, count, err);
+    if (!code) code = check_apart(all, count, err);
     return code ? code : cut_text(&cuts, text, out, err);
 }
 

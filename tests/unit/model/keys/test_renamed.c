@@ -48,6 +48,12 @@ static const row rows[] = {
       "{\"u.r\": 4, \"u.alpha_pattern\": {\"a\": 1}}", SFT_OK, SFT_HINT_NONE },
     { "t.a.w=a.w", LORA, "{\"t.r\":4,\"u.r\":[1]}", LORA, "{\"r\":4,\"u.r\":[1]}", SFT_OK,
       SFT_HINT_NONE },
+    { "t.a.w=a.w u.a.w=u.a.w", LORA, "{\"t.r\":4,\"u.r\":1}", "", NULL, SFT_BAD_ARGUMENT,
+      SFT_HINT_LORA_NAMES }, /* "u" would have two */
+    { "t.a.w=u.a.w", LORA, "{\"t.r\":4,\"u.r\":1}", "", NULL, SFT_BAD_ARGUMENT,
+      SFT_HINT_LORA_NAMES },
+    { "t.a.w=u.t.a.w", LORA, "{\"t.r\":4,\"u.r\":1}", "", NULL, SFT_BAD_ARGUMENT,
+      SFT_HINT_LORA_NAMES },
     { "t.a.w=x\"y.t.a.w", LORA, "{\"t.r\":4}", LORA, "{\"x\\\"y.t.r\":4}", SFT_OK, SFT_HINT_NONE },
     { "a.w=t.a.w", LORA, "{\"r\":4}", LORA, "{\"r\":4}", SFT_OK, SFT_HINT_NONE },
     { "t.a.w=t.a.w t.b.w=u.b.w", LORA, "{\"t.r\":4}", "", NULL, SFT_BAD_ARGUMENT,

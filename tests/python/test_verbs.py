@@ -628,6 +628,21 @@ def test_dup(model, tmp_path):
         st.dup(tmp_path, yes=True)
 
 
+def test_dup_keeps_other_tensors_of_the_same_data(tmp_path):
+    tensor = np.arange(8, dtype="f4")
+    for name, tensors in (("a", {"up": tensor}), ("other_name", {"lora_B": tensor}),
+                          ("shape", {"up": tensor.reshape(2, 4)}), ("dtype", {"up": tensor.view("i4")})):
+        save_file(tensors, tmp_path / (name + ".safetensors"))
+    save_file({"up": tensor}, tmp_path / "titled.safetensors", {"title": "one"})
+    plan = st.dup(tmp_path, weights=True, remove=True, delete=True)
+    assert [(one.by, len(one.paths), bool(one.bytes_wasted), len(one.ended)) for one in plan.groups] \
+        == [("weights", 2, True, 1), ("data", 4, False, 0)]
+    done = st.dup(tmp_path, weights=True, remove=True, delete=True, yes=True)
+    assert [one.ended for one in done.groups] == [one.ended for one in plan.groups]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "a.safetensors", "dtype.safetensors", "other_name.safetensors", "shape.safetensors"]
+
+
 def test_repair(model, tmp_path):
     broken, fixed = tmp_path / "broken.safetensors", tmp_path / "fixed.safetensors"
     broken.write_bytes(model.read_bytes() + b"more")

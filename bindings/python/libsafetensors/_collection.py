@@ -228,6 +228,7 @@ def dup(paths: Models, *, weights: bool = False, remove: bool = False, link: boo
     unless yes comes with one of remove (all but one of a group of the same file go to the trash, or
     with delete nowhere), link (they become names of one file) and reflink (they share bytes); without
     yes these tell what would be done. weights: so for the same weights with different metadata, too.
+    Groups by "tensors" and "data" may be no duplicates, and stay.
     keep: which one stays, "described" (the default), "oldest", "newest", "shortest" or a folder.
     legacy: as of find.
 

@@ -665,6 +665,33 @@ def test_repair(model, tmp_path):
         st.repair(tmp_path / "nope", fixed)
 
 
+def test_repair_of_what_has_no_faults_writes_nothing(model, tmp_path):
+    st.split(model, tmp_path / "shards", max_size="20KB")
+    (tmp_path / "one").mkdir()
+    model.rename(tmp_path / "one" / "model.safetensors")
+    for source, out in (("one/model.safetensors", "a.safetensors"), ("one", "b.safetensors"),
+                        ("shards", "c")):
+        done = st.repair(tmp_path / source, tmp_path / out)
+        assert done.files == done.fixes == () and not (tmp_path / out).exists()
+        assert st.repair(tmp_path / source, tmp_path / ("all-" + out), copy=True).files
+    assert st.repair(tmp_path / "one", in_place=True).files == ()
+
+
+def test_repair_of_several_files_needs_an_output(model, tmp_path):
+    st.split(model, tmp_path / "shards", max_size="20KB")
+    index = tmp_path / "shards" / "model.safetensors.index.json"
+    for source in (index, tmp_path / "shards"):
+        with pytest.raises(ValueError, match="with in_place=True, found one in several: give an output"):
+            st.repair(source, in_place=True)
+    index.unlink()
+    with pytest.raises(ValueError, match="found one in several"):
+        st.repair(tmp_path / "shards", in_place=True)
+    with open(next((tmp_path / "shards").glob("*-00001-*")), "ab") as file:
+        file.write(b"more")
+    assert {one.fix for one in st.repair(tmp_path / "shards", tmp_path / "fixed").fixes} == {
+        "trailing_bytes", "no_index"}
+
+
 def test_repair_of_clip(tmp_path):
     path, name = tmp_path / "clip.safetensors", "text_model.embeddings.position_ids"
     save_file({name: np.arange(77, dtype="f4").reshape(1, 77) * np.float32(1.001)}, path)

@@ -244,6 +244,15 @@ def dup(paths: Models, *, weights: bool = False, remove: bool = False, link: boo
                       found["bytes_wasted"], found["models"], _failed(found["results"]))
 
 
+def _in_several(path: Path) -> bool:
+    """Whether it is an index, or a folder with one or with shards."""
+    import re
+    name = os.fsdecode(path)
+    names = os.listdir(name) if os.path.isdir(name) else [name]
+    return any(one.endswith(".index.json") or re.search(r"-[0-9]+-of-[0-9]+\.safetensors$", one)
+               for one in names) and (os.path.isdir(name) or name.endswith(".index.json"))
+
+
 def repair(source: Path, output: Path | None = None, *, in_place: bool = False, clip: bool = False,
            copy: bool = False, dry_run: bool = False, overwrite: bool = False,
            keep_mtime: bool = False, in_place_unsafe: bool = False, sync: bool = True,
@@ -252,17 +261,21 @@ def repair(source: Path, output: Path | None = None, *, in_place: bool = False, 
     damage that has only one interpretation (docs/repair.md). Bytes of tensors are copied unchanged.
 
     output: a file, or for a model in several files a folder, new or empty; in_place: replace the
-    source itself instead. clip: instead, make the position ids of CLIP that a cast made wrong right
-    again (no fixes are listed then). copy: write the output even if nothing is to be repaired. dry_run: tell what would be
+    source itself instead, which is one file, or with clip. clip: instead, make the position ids of
+    CLIP that a cast made wrong right again (no fixes are listed then). copy: write the output even if
+    nothing is to be repaired; else nothing is, and files is empty. dry_run: tell what would be
     done. overwrite: replace the output, or a file with several hard links. keep_mtime: files get the
     times of those that were damaged. in_place_unsafe: as of save_file. sync=False does not wait for
     the disk.
 
-    SafetensorError for a file that cannot be repaired; FileExistsError; OSError. Nothing is written
-    then."""
+    SafetensorError for a file that cannot be repaired; ValueError for a model in several files with
+    in_place; FileExistsError; OSError. Nothing is written then."""
     if (output is None) != in_place:
         raise TypeError("expected an output or in_place=True, found %s"
                         % ("neither" if output is None else "both"))
+    if in_place and not clip and _in_several(source):
+        raise ValueError("%s: expected a model in one file with in_place=True, found one in several: "
+                         "give an output, the path of a new folder" % os.fsdecode(source))
     words = options(in_place=in_place, clip=clip, copy=copy, dry_run=dry_run, force=overwrite,
                     no_sync=not sync, level=level, legacy=legacy, keep_mtime=keep_mtime,
                     in_place_unsafe=in_place_unsafe,

@@ -709,6 +709,40 @@ def denoiser(tmp_path):
     return path
 
 
+@pytest.mark.filterwarnings("ignore:nothing was moved")
+def test_hints_name_arguments_that_the_function_has(model, tmp_path):
+    import inspect
+    other, linked = tmp_path / "other.safetensors", tmp_path / "linked.safetensors"
+    other.write_bytes(model.read_bytes())
+    os.link(model, linked)
+    command("note", model, "rating=2")
+    wrong = [
+        (st.mv, lambda: st.mv(model, other), "number=True puts a number behind the name"),
+        (st.scrub, lambda: st.scrub(model), "overwrite=True changes it all the same"),
+        (st.repair, lambda: st.repair(model, other, copy=True), "overwrite=True replaces it"),
+        (st.thumbnail, lambda: st.thumbnail(model, other), "overwrite=True replaces it"),
+        (st.edit_metadata, lambda: st.edit_metadata(model, {"a": "b"}),
+         "force=True changes it all the same")]
+    for verb, use, hint in wrong:
+        with pytest.raises(Exception) as caught:
+            use()
+        assert caught.value.hint == hint, verb
+        assert hint.partition("=")[0] in inspect.signature(verb).parameters
+
+
+@pytest.mark.parametrize("text, told", [
+    ("--number puts a number behind it", "number=True puts a number behind it"),
+    ("--spare GLOB leaves it", "spare=GLOB leaves it"),
+    ("expected --algo=x, or -o DIR", "expected algo=x, or output=DIR"),
+    ("write a copy with -o", "write a copy with output="),
+    ("-r looks into its folders too", "recursive=True looks into its folders too"),
+    ("\"safetensors select --drop\" and a-b -or --force", "\"safetensors select --drop\" and a-b -or force=True"),
+])
+def test_options_in_messages_become_arguments(text, told):
+    from libsafetensors._command import _in_python
+    assert _in_python(text) == told
+
+
 def test_a_folder_of_several_models_is_refused(denoiser, model, tmp_path):
     for use in (lambda: st.quantize(tmp_path, tmp_path / "o", "fp8"),
                 lambda: st.repair(tmp_path, tmp_path / "o"),
@@ -916,7 +950,7 @@ def test_every_option_is_one_of_the_command(denoiser, tmp_path, monkeypatch):
         st.trash(tmp_path, recursive=True)
     assert len(st.trash(tmp_path, recursive=True, yes=True, dry_run=True)) == 2
     assert st.repair(denoiser, in_place=True, copy=True, overwrite=True, legacy=True,
-                     sync=False).tensors == 3
+                     sync=False).files == ()
 
 
 def test_recover_by_force_says_so(model):

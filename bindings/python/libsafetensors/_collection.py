@@ -34,11 +34,11 @@ def _failed(results: Iterable[Mapping[str, Any]]) -> tuple[Failed, ...]:
     return tuple(Failed(one["path"], one["error"]) for one in results if one.get("ok") is False)
 
 
-def _all(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The results of all models; the first error is raised."""
+def _all(results: list[dict[str, Any]], force: str = "force") -> list[dict[str, Any]]:
+    """The results of all models; the first error is raised, with the argument that is --force."""
     for one in results:
         if one.get("ok") is False:
-            raise_error(one["error"], one["path"] or "")
+            raise_error(one["error"], one["path"] or "", force)
     return results
 
 
@@ -282,7 +282,7 @@ def repair(source: Path, output: Path | None = None, *, in_place: bool = False, 
                     output=None if output is None else operand(output))
     with watch(progress, "repairing") as tick:
         found = results_of(["repair", *words, "--", one_model(source)], tick)
-    one = one_result(found["results"], source)
+    one = one_result(found["results"], source, "overwrite")
     fixes = tuple(made(Fix, fix) for fix in one.get("fixes", ()))
     done: Repaired = made(Repaired, one, files=_files(one), fixes=fixes)
     return done
@@ -299,8 +299,9 @@ def quantize(source: Path, output: Path, format: Literal["fp8", "int8", "int8-co
     """Writes a model whose matrices of layers are codes with scales, as "safetensors convert
     --quantize": docs/quantise.md says which format is for what, and what is left as it is.
 
-    layout: for ComfyUI, TensorRT-LLM or vLLM. scale: for each tensor, row or block, where the layout
-    has several. only: exactly the matrices whose names match these patterns; spare: leave those as
+    layout: "comfy", for ComfyUI, has all formats; "compressed-tensors", for vLLM, SGLang and
+    transformers, "fp8", "int8", "mxfp8" and "nvfp4"; "modelopt", for TensorRT-LLM and vLLM, "fp8" and
+    "nvfp4". scale: for each tensor, row or block, where the layout has several. only: exactly the matrices whose names match these patterns; spare: leave those as
     they are, too. from_quantised: through the values of a model that is quantised already. lossy:
     even an adapter. dry_run: compute the errors, write nothing. overwrite: replace the output.
     keep_mtime: files get the times of the source. in_place_unsafe: as of save_file.
@@ -318,7 +319,7 @@ def quantize(source: Path, output: Path, format: Literal["fp8", "int8", "int8-co
                     output=operand(output))
     with watch(progress, "quantising") as tick:
         found = results_of(["convert", *words, "--", one_model(source)], tick)
-    one = one_result(found["results"], source)
+    one = one_result(found["results"], source, "overwrite")
     told = one["quantised"]
     done: Quantised = made(
         Quantised, {**told, **one}, files=_files(one),
@@ -417,7 +418,7 @@ def scrub(models: Models, output: Path | None = None, *, keep: str | Iterable[st
     words = options(keep=listed(keep or ()) or None, safe=safe, force=overwrite, follow=link == "follow",
                     dry_run=dry_run, no_sync=not sync, keep_mtime=keep_mtime,
                     in_place_unsafe=in_place_unsafe, recursive=recursive, level=level, output=target)
-    results = _all(results_of(["meta", "scrub", *words, "--", *paths])["results"])
+    results = _all(results_of(["meta", "scrub", *words, "--", *paths])["results"], "overwrite")
     return tuple(made(Scrubbed, one) for one in results)
 
 
@@ -485,5 +486,5 @@ def thumbnail(source: Path, output: Path, *, size: int = 256, overwrite: bool = 
     ValueError for a size that is none; SafetensorError, FileExistsError, OSError."""
     words = options(size=size, force=overwrite)
     found = results_of(["thumbnail", *words, "--", one_model(source), operand(output)])
-    done: Thumbnail = made(Thumbnail, one_result(found["results"], source))
+    done: Thumbnail = made(Thumbnail, one_result(found["results"], source, "overwrite"))
     return done

@@ -554,8 +554,8 @@ static sft_code say_model(repair_model *m, const char *operand, bool writes, sft
         return SFT_OK;
     }
     cli_written written = { .input = operand, .output = m->c->set.output, .files = files,
-                            .file_count = writes ? m->count : 0, .is_set = true, .dtype = SFT_DTYPE_COUNT,
-                            .more = put_model_fixes, .ctx = m };
+                            .file_count = writes ? m->count : 0, .is_set = true,
+                            .dtype = SFT_DTYPE_COUNT, .more = put_model_fixes, .ctx = m };
     cli_say_written(m->c, &written);
     return SFT_OK;
 }
@@ -565,14 +565,16 @@ sft_code cli_repair_set(cli *c, const char *operand, sfti_arena *arena, const ch
     repair_model m = { .c = c, .arena = arena, .path = path };
     *path = operand;
     if (!c->set.output || c->set.in_place)
-        return cli_usage_error(err, "expected -o DIR for a model in several files, found none");
+        return cli_usage_error(err,
+                               "expected -o DIR for a model in several files, found none");
     sft_code code = cli_output_is_folder(c, err);
     if (!code) code = take_operand(&m, operand, err);
     if (!code) code = open_files(&m, err);
     if (!code) code = list_files(&m, err);
     if (!code) code = check_index(&m, err);
     bool writes = !code && (c->set.copy || count_fixes(&m) > 0);
-    if (writes) code = cli_check_adapter_config(c, m.index ? &m.index : m.paths, 1, NULL, err);
+    if (writes)
+        code = cli_check_adapter_config(c, m.index ? &m.index : m.paths, 1, NULL, err);
     for (size_t i = 0; !code && writes && i < m.count && !c->beside.bare; i++)
         code = cli_check_repaired_quantiser(c, m.repairs[i], m.paths[i], NULL, err);
     if (!code) code = cli_fresh_begin(&m.fresh, c, m.folder, m.count + 1, err);

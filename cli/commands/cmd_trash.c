@@ -1,6 +1,9 @@
 /* trash: models to the trash, with everything that is their own. Tests: tests/cli/trash. */
 #include "commands/commands.h"
 #include "os/os.h"
+#include "os/path.h"
+#include "support/adapters.h"
+#include "support/files.h"
 #include "support/records.h"
 #include "support/trash.h"
 #include "support/where.h"
@@ -56,6 +59,39 @@ static bool is_broken(const trash_run *run, const cli_model *model) {
         && !sfti_os_info_path(model->path, true, &info) && info.kind == OS_FILE;
 }
 
+/* ── Configurations of adapters ── */
+
+/* 1: the folder has another file that adapter_config.json beside it is of. */
+static int find_adapter(void *ctx, const char *name, os_kind kind) {
+    const cli_unit *unit = ctx;
+    bool is_model = false;
+    if (kind == OS_DIR || !cli_is_adapter_model(name)) return 0;
+    for (size_t i = 0; cli_model_ends[i]; i++)
+        is_model |= cli_ends_with(sft_span_cstr(name), cli_model_ends[i]);
+    for (size_t i = 0; i < unit->count && is_model; i++)
+        is_model = strcmp(cli_name_of(unit->items[i].path).data, name) != 0;
+    return is_model;
+}
+
+/* adapter_config.json goes with the adapter_model beside it, unless another there needs it. */
+static sft_code take_config(cli_unit *unit, sfti_arena *arena, sft_error *err) {
+    sft_span folder = cli_folder_of(unit->path);
+    os_info info;
+    if (unit->is_folder || !cli_is_adapter_model(unit->path)) return SFT_OK;
+    char *config = sfti_arena_join(arena, (sft_span){ unit->path, sfti_folder_len(unit->path) },
+                                   sft_span_cstr(CLI_ADAPTER_CONFIG));
+    char *listed = sfti_arena_join(arena, folder, sft_span_cstr(folder.len ? "" : "."));
+    cli_companion *items = sfti_arena_array(arena, unit->count + 1, sizeof *items);
+    if (!config || !listed || !items) return sfti_fail_memory(err, folder.len);
+    if (sfti_os_info_path(config, false, &info) || info.kind != OS_FILE) return SFT_OK;
+    if (sfti_os_list(listed, find_adapter, unit)) return SFT_OK;
+    memcpy(items, unit->items, unit->count * sizeof *items);
+    items[unit->count++] = (cli_companion){ .path = config };
+    unit->items = items;
+    unit->capacity = unit->count;
+    return SFT_OK;
+}
+
 static void each_model(void *ctx, cli_model *model) {
     trash_run *run = ctx;
     cli *c = run->c;
@@ -81,6 +117,7 @@ static void each_model(void *ctx, cli_model *model) {
         stays = sfti_arena_array(&run->arena, unit.count, sizeof *stays);
         if (!stays || !cli_unit_find_shared(c, &unit, NULL, NULL)) code = sfti_fail_memory(&err, 1);
         else left = cli_unit_keep_shared(&unit, cli_unit_alone(&unit), stays);
+        if (!code) code = take_config(&unit, &run->arena, &err);
     }
     if (!code && !c->set.dry_run) code = cli_trash_unit(c, &unit, &blame, &err);
     if (code) cli_fail_input(c, blame, &err);
@@ -111,9 +148,10 @@ static void run_trash(cli *c, char **operands, size_t count) {
 const cli_command cli_trash_command = {
     "trash", "MODEL...", "move models to the trash with everything that is their own",
     "A model goes to the trash of the desktop with all its shards, its index, and the sidecars and "
-    "pictures that begin with its name; from there the desktop brings it back. What it shares "
-    "with other models stays, and is counted (-v names it). Each model goes whole or not at all. "
-    "A file that is named and is no model that can be read goes alone.\n"
+    "pictures that begin with its name, and an adapter_model with its adapter_config.json; from "
+    "there the desktop brings it back. What it shares with other models stays, and is counted (-v "
+    "names it). Each model goes whole or not at all. A file that is named and is no model that can "
+    "be read goes alone.\n"
     "For folders, --yes says that all models in them are meant, or those that --where keeps.",
     CLI_EXAMPLES(
         { "safetensors trash neon.safetensors", "with its sidecars and pictures" },

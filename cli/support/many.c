@@ -187,12 +187,17 @@ static sft_code make_folder(many *m, sft_error *err) {
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder") : SFT_OK;
 }
 
-/* Whether a folder's model is in one file, and so is what convert and select make of it. */
+/* Whether a folder's model is in one file, and so is what is made of it. repair gives a shard an
+ * index. */
 static bool is_one_file(const cli *c, const char *folder) {
+    cli_depth depth = c->no_imports ? CLI_ONE_LEVEL : (cli_depth)CLI_ELSE_OTHERS;
     cli_inputs in;
-    if (c->no_imports || c->set.layout) return false;
-    bool one = !cli_inputs_expand(folder, (cli_depth)CLI_ELSE_OTHERS, NULL, &c->open, &in, NULL)
-            && in.count == 1 && in.items[0]->kind == CLI_FILE && !is_index(in.items[0]->path);
+    uint64_t number, of;
+    sft_span base;
+    if (c->set.layout) return false;
+    bool one = !cli_inputs_expand(folder, depth, NULL, &c->open, &in, NULL) && in.count == 1
+            && in.items[0]->kind == CLI_FILE && !is_index(in.items[0]->path)
+            && !(c->no_imports && cli_shard_of(in.items[0]->path, &number, &of, &base));
     cli_inputs_free(&in);
     return one;
 }

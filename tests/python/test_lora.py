@@ -70,6 +70,16 @@ def test_info_as_the_command(adapter):
         assert {key: module[key] for key in theirs} == theirs
 
 
+def test_one_pair_is_an_adapter_with_its_strength(model, adapter, tmp_path):
+    one, other = tmp_path / "one.safetensors", tmp_path / "other.safetensors"
+    lora.merge(model, (adapter, 0.5), one)
+    lora.merge(model, [(adapter, 0.5)], other)
+    assert one.read_bytes() == other.read_bytes()
+    lora.merge(model, (adapter, adapter), one, overwrite=True)
+    lora.merge(model, [(adapter, 1), (adapter, 1.0)], other, overwrite=True)
+    assert one.read_bytes() == other.read_bytes()
+
+
 def test_config_of_peft(tmp_path):
     tensors = {"base_model.model.a.lora_B.weight": random_of(3, 8, 4),
                "base_model.model.a.lora_A.weight": random_of(4, 4, 8)}

@@ -388,3 +388,11 @@ def test_one_tensor_keeps_no_other_alive():
     from test_numpy import resident_after
     data = save({"a%d" % i: torch.ones(1 << 20, dtype=torch.uint8) for i in range(64)})
     assert resident_after(lambda: load(data)["a3"]) < 8 << 20
+
+
+def test_a_dimension_that_torch_cannot_hold_is_a_type_error(tmp_path):
+    path = tmp_path / "huge.safetensors"
+    head = b'{"a":{"dtype":"F32","shape":[0,9223372036854775808],"data_offsets":[0,0]}}'
+    path.write_bytes(len(head).to_bytes(8, "little") + head)
+    with pytest.raises(TypeError, match="torch has no tensor with a dimension of 9223372036854775808"):
+        load_file(path)

@@ -684,6 +684,21 @@ def test_dup(model, tmp_path):
         st.dup(tmp_path, yes=True)
 
 
+def test_dup_keeps_other_tensors_of_the_same_data(tmp_path):
+    tensor = np.arange(8, dtype="f4")
+    for name, tensors in (("a", {"up": tensor}), ("other_name", {"lora_B": tensor}),
+                          ("shape", {"up": tensor.reshape(2, 4)}), ("dtype", {"up": tensor.view("i4")})):
+        save_file(tensors, tmp_path / (name + ".safetensors"))
+    save_file({"up": tensor}, tmp_path / "titled.safetensors", {"title": "one"})
+    plan = st.dup(tmp_path, weights=True, remove=True, delete=True)
+    assert [(one.by, len(one.paths), bool(one.bytes_wasted), len(one.ended)) for one in plan.groups] \
+        == [("weights", 2, True, 1), ("data", 4, False, 0)]
+    done = st.dup(tmp_path, weights=True, remove=True, delete=True, yes=True)
+    assert [one.ended for one in done.groups] == [one.ended for one in plan.groups]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "a.safetensors", "dtype.safetensors", "other_name.safetensors", "shape.safetensors"]
+
+
 def test_repair(model, tmp_path):
     broken, fixed = tmp_path / "broken.safetensors", tmp_path / "fixed.safetensors"
     broken.write_bytes(model.read_bytes() + b"more")
@@ -706,6 +721,33 @@ def test_repair(model, tmp_path):
         st.repair(tmp_path / "nope", fixed)
 
 
+def test_repair_of_what_has_no_faults_writes_nothing(model, tmp_path):
+    st.split(model, tmp_path / "shards", max_size="20KB")
+    (tmp_path / "one").mkdir()
+    model.rename(tmp_path / "one" / "model.safetensors")
+    for source, out in (("one/model.safetensors", "a.safetensors"), ("one", "b.safetensors"),
+                        ("shards", "c")):
+        done = st.repair(tmp_path / source, tmp_path / out)
+        assert done.files == done.fixes == () and not (tmp_path / out).exists()
+        assert st.repair(tmp_path / source, tmp_path / ("all-" + out), copy=True).files
+    assert st.repair(tmp_path / "one", in_place=True).files == ()
+
+
+def test_repair_of_several_files_needs_an_output(model, tmp_path):
+    st.split(model, tmp_path / "shards", max_size="20KB")
+    index = tmp_path / "shards" / "model.safetensors.index.json"
+    for source in (index, tmp_path / "shards"):
+        with pytest.raises(ValueError, match="with in_place=True, found one in several: give an output"):
+            st.repair(source, in_place=True)
+    index.unlink()
+    with pytest.raises(ValueError, match="found one in several"):
+        st.repair(tmp_path / "shards", in_place=True)
+    with open(next((tmp_path / "shards").glob("*-00001-*")), "ab") as file:
+        file.write(b"more")
+    assert {one.fix for one in st.repair(tmp_path / "shards", tmp_path / "fixed").fixes} == {
+        "trailing_bytes", "no_index"}
+
+
 def test_repair_of_clip(tmp_path):
     path, name = tmp_path / "clip.safetensors", "text_model.embeddings.position_ids"
     save_file({name: np.arange(77, dtype="f4").reshape(1, 77) * np.float32(1.001)}, path)
@@ -721,6 +763,40 @@ def denoiser(tmp_path):
     save_file({"blocks.%d.weight" % i: rng.standard_normal((128, 128)).astype("f4")
                for i in range(3)}, path)
     return path
+
+
+@pytest.mark.filterwarnings("ignore:nothing was moved")
+def test_hints_name_arguments_that_the_function_has(model, tmp_path):
+    import inspect
+    other, linked = tmp_path / "other.safetensors", tmp_path / "linked.safetensors"
+    other.write_bytes(model.read_bytes())
+    os.link(model, linked)
+    command("note", model, "rating=2")
+    wrong = [
+        (st.mv, lambda: st.mv(model, other), "number=True puts a number behind the name"),
+        (st.scrub, lambda: st.scrub(model), "overwrite=True changes it all the same"),
+        (st.repair, lambda: st.repair(model, other, copy=True), "overwrite=True replaces it"),
+        (st.thumbnail, lambda: st.thumbnail(model, other), "overwrite=True replaces it"),
+        (st.edit_metadata, lambda: st.edit_metadata(model, {"a": "b"}),
+         "force=True changes it all the same")]
+    for verb, use, hint in wrong:
+        with pytest.raises(Exception) as caught:
+            use()
+        assert caught.value.hint == hint, verb
+        assert hint.partition("=")[0] in inspect.signature(verb).parameters
+
+
+@pytest.mark.parametrize("text, told", [
+    ("--number puts a number behind it", "number=True puts a number behind it"),
+    ("--spare GLOB leaves it", "spare=GLOB leaves it"),
+    ("expected --algo=x, or -o DIR", "expected algo=x, or output=DIR"),
+    ("write a copy with -o", "write a copy with output="),
+    ("-r looks into its folders too", "recursive=True looks into its folders too"),
+    ("\"safetensors select --drop\" and a-b -or --force", "\"safetensors select --drop\" and a-b -or force=True"),
+])
+def test_options_in_messages_become_arguments(text, told):
+    from libsafetensors._command import _in_python
+    assert _in_python(text) == told
 
 
 def test_a_folder_of_several_models_is_refused(denoiser, model, tmp_path):
@@ -930,7 +1006,7 @@ def test_every_option_is_one_of_the_command(denoiser, tmp_path, monkeypatch):
         st.trash(tmp_path, recursive=True)
     assert len(st.trash(tmp_path, recursive=True, yes=True, dry_run=True)) == 2
     assert st.repair(denoiser, in_place=True, copy=True, overwrite=True, legacy=True,
-                     sync=False).tensors == 3
+                     sync=False).files == ()
 
 
 def test_recover_by_force_says_so(model):

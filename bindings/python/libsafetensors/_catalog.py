@@ -62,7 +62,7 @@ def catalog(folders: Path | Iterable[Path], output: Path, *, title: str | None =
             page: CatalogResult = result
             return page
     if results:
-        raise_error(results[-1]["error"], results[-1]["path"])
+        raise_error(results[-1]["error"], results[-1]["path"], "overwrite")
     message = messages.partition("\n")[0].partition(": ")[2]
     if text:
         raise FileNotFoundError(errno.ENOENT, message)

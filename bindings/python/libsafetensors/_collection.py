@@ -34,11 +34,11 @@ def _failed(results: Iterable[Mapping[str, Any]]) -> tuple[Failed, ...]:
     return tuple(Failed(one["path"], one["error"]) for one in results if one.get("ok") is False)
 
 
-def _all(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The results of all models; the first error is raised."""
+def _all(results: list[dict[str, Any]], force: str = "force") -> list[dict[str, Any]]:
+    """The results of all models; the first error is raised, with the argument that is --force."""
     for one in results:
         if one.get("ok") is False:
-            raise_error(one["error"], one["path"] or "")
+            raise_error(one["error"], one["path"] or "", force)
     return results
 
 
@@ -228,6 +228,7 @@ def dup(paths: Models, *, weights: bool = False, remove: bool = False, link: boo
     unless yes comes with one of remove (all but one of a group of the same file go to the trash, or
     with delete nowhere), link (they become names of one file) and reflink (they share bytes); without
     yes these tell what would be done. weights: so for the same weights with different metadata, too.
+    Groups by "tensors" and "data" may be no duplicates, and stay.
     keep: which one stays, "described" (the default), "oldest", "newest", "shortest" or a folder.
     legacy: as of find.
 
@@ -243,6 +244,15 @@ def dup(paths: Models, *, weights: bool = False, remove: bool = False, link: boo
                       found["bytes_wasted"], found["models"], _failed(found["results"]))
 
 
+def _in_several(path: Path) -> bool:
+    """Whether it is an index, or a folder with one or with shards."""
+    import re
+    name = os.fsdecode(path)
+    names = os.listdir(name) if os.path.isdir(name) else [name]
+    return any(one.endswith(".index.json") or re.search(r"-[0-9]+-of-[0-9]+\.safetensors$", one)
+               for one in names) and (os.path.isdir(name) or name.endswith(".index.json"))
+
+
 def repair(source: Path, output: Path | None = None, *, in_place: bool = False, clip: bool = False,
            copy: bool = False, dry_run: bool = False, overwrite: bool = False,
            keep_mtime: bool = False, in_place_unsafe: bool = False, sync: bool = True,
@@ -251,24 +261,28 @@ def repair(source: Path, output: Path | None = None, *, in_place: bool = False, 
     damage that has only one interpretation (docs/repair.md). Bytes of tensors are copied unchanged.
 
     output: a file, or for a model in several files a folder, new or empty; in_place: replace the
-    source itself instead. clip: instead, make the position ids of CLIP that a cast made wrong right
-    again (no fixes are listed then). copy: write the output even if nothing is to be repaired. dry_run: tell what would be
+    source itself instead, which is one file, or with clip. clip: instead, make the position ids of
+    CLIP that a cast made wrong right again (no fixes are listed then). copy: write the output even if
+    nothing is to be repaired; else nothing is, and files is empty. dry_run: tell what would be
     done. overwrite: replace the output, or a file with several hard links. keep_mtime: files get the
     times of those that were damaged. in_place_unsafe: as of save_file. sync=False does not wait for
     the disk.
 
-    SafetensorError for a file that cannot be repaired; FileExistsError; OSError. Nothing is written
-    then."""
+    SafetensorError for a file that cannot be repaired; ValueError for a model in several files with
+    in_place; FileExistsError; OSError. Nothing is written then."""
     if (output is None) != in_place:
         raise TypeError("expected an output or in_place=True, found %s"
                         % ("neither" if output is None else "both"))
+    if in_place and not clip and _in_several(source):
+        raise ValueError("%s: expected a model in one file with in_place=True, found one in several: "
+                         "give an output, the path of a new folder" % os.fsdecode(source))
     words = options(in_place=in_place, clip=clip, copy=copy, dry_run=dry_run, force=overwrite,
                     no_sync=not sync, level=level, legacy=legacy, keep_mtime=keep_mtime,
                     in_place_unsafe=in_place_unsafe,
                     output=None if output is None else operand(output))
     with watch(progress, "repairing") as tick:
         found = results_of(["repair", *words, "--", one_model(source)], tick)
-    one = one_result(found["results"], source)
+    one = one_result(found["results"], source, "overwrite")
     fixes = tuple(made(Fix, fix) for fix in one.get("fixes", ()))
     done: Repaired = made(Repaired, one, files=_files(one), fixes=fixes)
     return done
@@ -285,8 +299,9 @@ def quantize(source: Path, output: Path, format: Literal["fp8", "int8", "int8-co
     """Writes a model whose matrices of layers are codes with scales, as "safetensors convert
     --quantize": docs/quantise.md says which format is for what, and what is left as it is.
 
-    layout: for ComfyUI, TensorRT-LLM or vLLM. scale: for each tensor, row or block, where the layout
-    has several. only: exactly the matrices whose names match these patterns; spare: leave those as
+    layout: "comfy", for ComfyUI, has all formats; "compressed-tensors", for vLLM, SGLang and
+    transformers, "fp8", "int8", "mxfp8" and "nvfp4"; "modelopt", for TensorRT-LLM and vLLM, "fp8" and
+    "nvfp4". scale: for each tensor, row or block, where the layout has several. only: exactly the matrices whose names match these patterns; spare: leave those as
     they are, too. from_quantised: through the values of a model that is quantised already. lossy:
     even an adapter. dry_run: compute the errors, write nothing. overwrite: replace the output.
     keep_mtime: files get the times of the source. in_place_unsafe: as of save_file.
@@ -304,7 +319,7 @@ def quantize(source: Path, output: Path, format: Literal["fp8", "int8", "int8-co
                     output=operand(output))
     with watch(progress, "quantising") as tick:
         found = results_of(["convert", *words, "--", one_model(source)], tick)
-    one = one_result(found["results"], source)
+    one = one_result(found["results"], source, "overwrite")
     told = one["quantised"]
     done: Quantised = made(
         Quantised, {**told, **one}, files=_files(one),
@@ -403,7 +418,7 @@ def scrub(models: Models, output: Path | None = None, *, keep: str | Iterable[st
     words = options(keep=listed(keep or ()) or None, safe=safe, force=overwrite, follow=link == "follow",
                     dry_run=dry_run, no_sync=not sync, keep_mtime=keep_mtime,
                     in_place_unsafe=in_place_unsafe, recursive=recursive, level=level, output=target)
-    results = _all(results_of(["meta", "scrub", *words, "--", *paths])["results"])
+    results = _all(results_of(["meta", "scrub", *words, "--", *paths])["results"], "overwrite")
     return tuple(made(Scrubbed, one) for one in results)
 
 
@@ -471,5 +486,5 @@ def thumbnail(source: Path, output: Path, *, size: int = 256, overwrite: bool = 
     ValueError for a size that is none; SafetensorError, FileExistsError, OSError."""
     words = options(size=size, force=overwrite)
     found = results_of(["thumbnail", *words, "--", one_model(source), operand(output)])
-    done: Thumbnail = made(Thumbnail, one_result(found["results"], source))
+    done: Thumbnail = made(Thumbnail, one_result(found["results"], source, "overwrite"))
     return done

@@ -122,15 +122,24 @@ def run(words: list[str], tick: Tick | None = None) -> tuple[str, str, int]:
             child.returncode)
 
 
-def _in_python(text: str) -> str:
-    """Options in a message of the command as arguments, except in quotes: commands and values."""
+def _in_python(text: str, force: str = "force") -> str:
+    """Options in a message of the command as arguments, except in quotes: commands and values. force:
+    the argument that is --force."""
     import re
-    return re.sub(r'"[^"]*"|(?<![^\s(])--([a-z][a-z-]*)=?',
-                  lambda one: one[1].replace("-", "_") + "=" if one[1] else one[0], text)
+    names = {"-o": "output", "-r": "recursive", "--force": force}
+
+    def argument(one: re.Match[str]) -> str:
+        if one[1] is None:
+            return one[0]
+        name = names.get(one[1], one[1].strip("-").replace("-", "_"))
+        return name + ("=" if name in _VALUED else "=True")
+
+    return re.sub(r'"[^"]*"|(?<![^\s(])(--[a-z][a-z-]*|-[or](?!\S))(?:=| (?=[A-Z]{3}))?', argument, text)
 
 
-def raise_error(error: Error, path: str) -> NoReturn:
-    """The exception that the library raises for that code."""
+def raise_error(error: Error, path: str, force: str | None = None) -> NoReturn:
+    """The exception that the library raises for that code. force: the argument that is --force; None:
+    overwrite of what exists, else force."""
     import builtins
     code, message = error["code"], error["message"]
     kind = vars(builtins).get(_core.CODES[code][2], _core.SafetensorError)
@@ -142,13 +151,10 @@ def raise_error(error: Error, path: str) -> NoReturn:
     if kind is OSError and number is not None:
         kind = type(OSError(number, ""))
     offset, hint = error.get("offset"), error.get("hint")
-    if code == "exists":
-        hint = "overwrite=True replaces it"
-    elif hint:
-        hint = _in_python(hint)
+    force = force or ("overwrite" if code == "exists" else "force")
     raise coded(kind, "%s%s%s" % (path + ": " if path else "", "" if offset is None else "byte %d: " % offset,
-                                    _in_python(message)),
-                code, hint,
+                                    _in_python(message, force)),
+                code, hint and _in_python(hint, force),
                 tensor=error.get("tensor"), offset=offset, errno=number, path=path)
 
 
@@ -173,14 +179,15 @@ def options(**given: object) -> list[str]:
     return words
 
 
-def one_result(results: list[dict[str, Any]], path: Path) -> dict[str, Any]:
-    """The result of one model; its error is raised."""
+def one_result(results: list[dict[str, Any]], path: Path, force: str | None = None
+               ) -> dict[str, Any]:
+    """The result of one model; its error is raised, with the argument that is --force."""
     if not results:
         raise coded(FileNotFoundError, "%s: expected a model, found none" % os.fsdecode(path),
                     "not_found", errno=errno.ENOENT, path=os.fsdecode(path))
     for one in results:
         if one.get("ok") is False:
-            raise_error(one["error"], one["path"] or os.fsdecode(path))
+            raise_error(one["error"], one["path"] or os.fsdecode(path), force)
     return results[0]
 
 

@@ -205,11 +205,12 @@ class ModelsFound:
 
 @dataclass(frozen=True)
 class SameModels:
-    """Models that are the same: by "file" (every byte), "weights" (other metadata) or "content"
-    (another order, or other shards). stays, ended: with remove, link or reflink the one that stays
+    """Models that are the same: by "file" (every byte), "weights" (other metadata), "content"
+    (another order, or other shards); or that may not be: by "tensors" (other names of one, or what
+    the files hold beside them) or "data" (other names, shapes or dtypes). stays, ended: with remove, link or reflink the one that stays
     and the others, with which that was done (dry_run: would be)."""
 
-    by: Literal["file", "weights", "content"]
+    by: Literal["file", "weights", "content", "tensors", "data"]
     paths: tuple[str, ...]
     bytes_wasted: int
     stays: str | None = None

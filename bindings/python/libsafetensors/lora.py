@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any, Literal, NamedTuple, Optional, Union
 
 from . import _core
@@ -41,7 +42,7 @@ class Adapter(NamedTuple):
     config: bytes | None = None
 
 
-_Adapters = Union[Model, Adapter, Iterable[Union[Model, tuple[Model, float], Adapter]]]
+_Adapters = Union[Model, tuple[Model, float], Adapter, Iterable[Union[Model, tuple[Model, float], Adapter]]]
 _Row = tuple[Any, float, Optional[str], Optional[bytes]]
 
 
@@ -63,7 +64,8 @@ def _config_of(path: Model) -> bytes | None:
 
 
 def _rows_of(adapters: _Adapters) -> list[_Row]:
-    alone = isinstance(adapters, Adapter) or is_one(adapters)
+    is_pair = isinstance(adapters, tuple) and len(adapters) == 2 and isinstance(adapters[1], Real)
+    alone = is_pair or isinstance(adapters, Adapter) or is_one(adapters)
     several: Any = [adapters] if alone else adapters
     rows = []
     for one in several:
@@ -109,7 +111,7 @@ def merge(model: Model, adapters: _Adapters,
           overwrite: bool = False, keep_mtime: bool = False, in_place_unsafe: bool = False,
           sync: bool = True, threads: int = 0, progress: Progress = None) -> LoraMerged:
     """Writes a model with adapters merged into it, in the order given: paths, pairs of path and
-    strength, or Adapter. Sums are computed in F32 and rounded once, to the dtype of the tensor;
+    strength, or Adapter; or one of these. Sums are computed in F32 and rounded once, to the dtype of the tensor;
     quantised tensors are changed by their values and quantised again in their own layout. All
     other tensors are copied. The header records the recipe. Memory: the matrices of one module and
     about 2 MiB for each thread; some methods need a whole tensor in F32.

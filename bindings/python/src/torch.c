@@ -94,6 +94,11 @@ PyObject *pysft_torch_of(pysft_state *state, const pysft_piece *piece) {
     if (piece->dtype == SFT_F6_E2M3 || piece->dtype == SFT_F6_E3M2)
         return PyErr_Format(PyExc_TypeError, "torch has no dtype for %U",
                             state->dtype_names[piece->dtype]);
+    for (uint32_t d = 0; d < piece->rank; d++)
+        if (piece->shape[d] > INT64_MAX)
+            return PyErr_Format(PyExc_TypeError,
+                                "torch has no tensor with a dimension of %llu elements",
+                                (unsigned long long)piece->shape[d]);
     if (torch_names[piece->dtype]) {
         int how = atomic_load(&state->torch_routes[piece->dtype]);
         if (how == route_unknown) return first_of_dtype(state, piece);

@@ -11,9 +11,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const dup_names[DUP_KINDS] = { "file", "weights", "content", "tensors" };
+static const char *const dup_names[DUP_KINDS] = { "file", "weights", "content", "tensors",
+                                                   "data" };
 static const sft_hash_algo dup_algos[DUP_KINDS] = { SFT_HASH_SHA256, SFT_HASH_SSHS_MODEL,
-                                                    SFT_HASH_CONTENT, SFT_HASH_CONTENT };
+                                                    SFT_HASH_CONTENT, SFT_HASH_CONTENT,
+                                                    SFT_HASH_SSHS_MODEL };
 
 typedef struct dup_group {
     dup_by by;
@@ -51,7 +53,8 @@ static int compare_keys(const void *ctx, uint32_t a, uint32_t b) {
     const dup_run *run = ctx;
     const dup_model *x = &run->models[a], *y = &run->models[b];
     int order = strcmp(x->key[run->sorted_by], y->key[run->sorted_by]);
-    return order || run->sorted_by == DUP_TENSORS ? order : strcmp(x->meant, y->meant);
+    if (!order && run->sorted_by <= DUP_WEIGHTS) order = strcmp(x->layout, y->layout);
+    return order || run->sorted_by >= DUP_TENSORS ? order : strcmp(x->meant, y->meant);
 }
 
 static void sort_models(dup_run *run, dup_by by) {
@@ -70,12 +73,13 @@ static size_t run_end(const dup_run *run, size_t first) {
 /* ── Hashing the candidates ── */
 
 /* Whether content says more than weights of these: they are not all one file each with the
- * same data, other names and reading of them, as far as one can tell. */
+ * same data, tensors, other names and reading of them, as far as one can tell. */
 static bool content_matters(const dup_run *run, size_t first, size_t end) {
     const dup_model *one = &run->models[run->order[first]];
     for (size_t i = first; i < end; i++) {
         const dup_model *other = &run->models[run->order[i]];
         if (!*other->key[DUP_WEIGHTS] || strcmp(other->meant, one->meant) != 0
+            || strcmp(other->layout, one->layout) != 0
             || strcmp(other->key[DUP_WEIGHTS], one->key[DUP_WEIGHTS]) != 0)
             return true;
     }
@@ -148,7 +152,7 @@ static void add_group(dup_run *run, dup_by by, size_t first, size_t end) {
         return;
     }
     for (size_t i = 1; i < group.count; i++) run->beaten[run->members[group.first + i]] = true;
-    group.wasted = by == DUP_TENSORS ? 0 : group.wasted - most; /* what differs is not wasted */
+    group.wasted = by >= DUP_TENSORS ? 0 : group.wasted - most; /* what differs is not wasted */
     run->groups[run->group_count++] = group;
 }
 
@@ -168,13 +172,14 @@ static void print_group(dup_run *run, const dup_group *group) {
         "the same file", "the same weights, different metadata",
         "the same content, different files or order",
         "the same tensors; other names or what else the files hold may differ",
+        "the same data, but other names, shapes or dtypes of tensors",
     };
     char buffer[CLI_NUMBER_SIZE];
     cli_fit fit;
     cli_fit_begin(&fit, run->c, 4);
     cli_styled(&run->c->out, CLI_BOLD, says[group->by]);
     cli_printf(&run->c->out, ": %zu models", group->count);
-    if (group->by != DUP_TENSORS)
+    if (group->by < DUP_TENSORS)
         cli_printf(&run->c->out, ", %s wasted", cli_size_text(group->wasted, buffer));
     cli_text(&run->c->out, "\n");
     for (size_t i = 0; i < group->count; i++) {
@@ -252,7 +257,7 @@ static void tell_groups(dup_run *run) {
     if (run->c->set.format == CLI_JSON)
         cli_printf(out, "%s],\"bytes_wasted\":%" PRIu64 ",\"models\":%zu}\n",
                    run->group_count ? "\n" : "", wasted, run->count);
-    if (run->group_count > 0 && run->groups[run->order[0]].by != DUP_TENSORS)
+    if (run->group_count > 0 && run->groups[run->order[0]].by < DUP_TENSORS)
         cli_status(run->c, CLI_NO);
 }
 
@@ -397,11 +402,12 @@ const cli_command cli_dup_command = {
     "Lists groups of models that are the same file, that have the same weights with different "
     "metadata, or the same content (names, shapes and values) in another order or split into "
     "other files. Only one model of each group takes part in the next comparison, so the wasted "
-    "bytes of all groups can be added up. Models in a last kind of group have the same tensors, "
-    "but may be no duplicates: other names of a tensor differ, or what metadata or "
+    "bytes of all groups can be added up. Models in two last kinds of group may be no duplicates, "
+    "and stay. Those with the same tensors: other names of a tensor differ, or what metadata or "
     "adapter_config.json say of reading them (alphas of adapters, quantised layers), or a file in "
     "another format holds more than tensors (the nodes of an ONNX model, the epoch of a "
-    "checkpoint), which is not compared.\n"
+    "checkpoint), which is not compared. And those with the same data, which their headers give "
+    "to tensors with other names, shapes or dtypes, as in an adapter whose names were converted.\n"
     "Sizes, shapes and a few samples are compared first; only models that agree in these are "
     "read. A file with several names (links) counts once. A file that is not a valid model is "
     "compared as a file.\n"
@@ -439,7 +445,7 @@ const cli_command cli_dup_command = {
       cli_table_options, cli_reading_options, cli_remote_options, cli_network_options,
       cli_common_options },
     { "there are no duplicates; with --remove, --link or --reflink: all was done, or reported",
-      "there are duplicates, not only models with the same tensors",
+      "there are duplicates, not only models with the same tensors or data",
       CLI_UNREAD_STATUS ", or a usage error" },
     1, SIZE_MAX, run_dup, CLI_URLS_ALL,
 };

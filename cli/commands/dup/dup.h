@@ -29,7 +29,14 @@ typedef struct dup_path {
 } dup_path;
 
 /* In the order of the output. */
-typedef enum dup_by { DUP_FILE, DUP_WEIGHTS, DUP_CONTENT, DUP_TENSORS, DUP_KINDS } dup_by;
+typedef enum dup_by {
+    DUP_FILE,
+    DUP_WEIGHTS,
+    DUP_CONTENT,
+    DUP_TENSORS, /* from here on they may be no duplicates */
+    DUP_DATA,
+    DUP_KINDS
+} dup_by;
 
 /* key[k], 64 hex digits: equal for models that are alike by k; at first of sizes, names and
  * samples, later the digest itself; empty: alike to none. */
@@ -37,8 +44,9 @@ typedef struct dup_model {
     dup_path at;
     uint64_t bytes;
     char key[DUP_KINDS][SFT_HASH_TEXT_SIZE];
-    char meant[SFT_HASH_TEXT_SIZE]; /* of other names of tensors and how these are read, or empty */
-    bool holds_more;                /* than tensors: its content is alike to none */
+    char layout[SFT_HASH_TEXT_SIZE]; /* what a header of one file says of its tensors, or empty */
+    char meant[SFT_HASH_TEXT_SIZE];  /* other names of tensors and how these are read, or empty */
+    bool holds_more;                 /* than tensors: its content is alike to none */
 } dup_model;
 
 /* The first keys of an input. False if it cannot be read, which is told. */

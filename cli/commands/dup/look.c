@@ -62,6 +62,26 @@ typedef struct dup_named {
     const uint32_t *order; /* by name */
 } dup_named;
 
+static void put_tensor(sft_hasher *hasher, const sft_tensor *tensor) {
+    put_number(hasher, tensor->name.len);
+    sft_hasher_update(hasher, tensor->name.data, tensor->name.len);
+    put_number(hasher, tensor->dtype);
+    put_number(hasher, tensor->rank);
+    for (uint32_t d = 0; d < tensor->rank; d++) put_number(hasher, tensor->shape[d]);
+}
+
+/* Which part of the data is which tensor. */
+static void put_layout(sft_hasher *hasher, const void *what, sft_error *err) {
+    const dup_named *named = what;
+    (void)err;
+    for (size_t i = 0; i < sft_set_tensor_count(named->set); i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(named->set, named->order[i]);
+        put_tensor(hasher, tensor);
+        put_number(hasher, tensor->begin);
+        put_number(hasher, tensor->end);
+    }
+}
+
 /* Names, dtypes and shapes of all tensors and some bytes of some. */
 static void put_content(sft_hasher *hasher, const void *what, sft_error *err) {
     const dup_named *named = what;
@@ -70,11 +90,7 @@ static void put_content(sft_hasher *hasher, const void *what, sft_error *err) {
         const sft_tensor *tensor = sft_set_tensor_at(named->set, named->order[i]);
         const sft_file *file =
             sft_set_shard_at(named->set, sft_set_tensor_shard(named->set, named->order[i]));
-        put_number(hasher, tensor->name.len);
-        sft_hasher_update(hasher, tensor->name.data, tensor->name.len);
-        put_number(hasher, tensor->dtype);
-        put_number(hasher, tensor->rank);
-        for (uint32_t d = 0; d < tensor->rank; d++) put_number(hasher, tensor->shape[d]);
+        put_tensor(hasher, tensor);
         if (i % step == 0)
             put_sample(hasher, file, tensor->offset, tensor->end - tensor->begin, err);
     }
@@ -133,10 +149,12 @@ static void make_content_keys(cli *c, dup_model *model, const sft_set *set, sft_
     dup_meant meant = { set, { .count = 0 }, "" };
     sft_pair reading;
     if (!order) sfti_fail_memory(err, bytes);
-    else if (set && !sft_set_order(set, SFT_ORDER_NAME, order, err)
-             && !cli_aliases_of(set, &arena, &meant.aliases, err)
-             && !cli_aliases_once(&meant.aliases, &arena, err))
-        make_key(c, model->key[DUP_TENSORS], put_content, &named, err);
+    else if (set && !sft_set_order(set, SFT_ORDER_NAME, order, err)) {
+        if (*model->key[DUP_WEIGHTS]) make_key(c, model->layout, put_layout, &named, err);
+        if (!err->code && !cli_aliases_of(set, &arena, &meant.aliases, err)
+            && !cli_aliases_once(&meant.aliases, &arena, err))
+            make_key(c, model->key[DUP_TENSORS], put_content, &named, err);
+    }
     /* Values that no one can tell are compared as the bytes of their file. */
     if (err->code == SFT_CAST_DTYPE) *err = (sft_error)SFT_ERROR_INIT;
     if (!err->code) (void)cli_digest_adapter_config(c, model->at.path, meant.config, err);
@@ -165,6 +183,7 @@ bool dup_look_at(cli *c, sfti_arena *arena, dup_model *model, const cli_input *i
         if (!sft_set_index_path(set)) {
             make_key(c, model->key[DUP_FILE], put_size, &model->bytes, &err);
             make_key(c, model->key[DUP_WEIGHTS], put_weights, sft_set_shard_at(set, 0), &err);
+            memcpy(model->key[DUP_DATA], model->key[DUP_WEIGHTS], SFT_HASH_TEXT_SIZE);
         }
     } else if ((!code || (is_none && input->kind == CLI_FILE))
                && sfti_os_info_path(input->path, true, &info) == 0 && info.kind == OS_FILE) {

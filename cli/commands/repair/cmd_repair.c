@@ -39,7 +39,7 @@ static void say_repaired(cli *c, const cli_output *out, const char *input,
     if (!cli_is_json(c) && cli_print_fixes(c, input, repair) == 0) {
         bool skipped = c->set.output && !c->set.copy;
         cli_path(&c->out, input, ": nothing to repair%s\n",
-                 skipped ? ", not written (--copy writes it all the same)" : "");
+                 skipped ? CLI_REPAIR_SKIPPED : "");
     }
     if (none && !cli_is_json(c)) {
         c->unchanged++;
@@ -47,7 +47,7 @@ static void say_repaired(cli *c, const cli_output *out, const char *input,
     }
     if (!none) c->dropped = sfti_repair_dropped(repair);
     cli_written written = { .input = input, .output = out->path, .files = &file,
-                            .file_count = !none || out->in_place, .dtype = SFT_DTYPE_COUNT,
+                            .file_count = !none, .dtype = SFT_DTYPE_COUNT,
                             .more = put_repaired, .ctx = &r };
     cli_say_written(c, &written);
 }
@@ -121,8 +121,10 @@ static void repair_model(cli *c, const char *input, void *ctx) {
     sfti_arena arena = { .alloc = c->alloc };
     const char *path = input;
     (void)ctx;
-    sft_code code = cli_repairs_set(input) ? cli_repair_set(c, input, &arena, &path, &err)
-                                           : repair_file(c, input, &path, &err);
+    bool set = cli_repairs_set(input);
+    const char *file = set ? cli_repairs_one(c, input, &arena) : input;
+    sft_code code = file ? repair_file(c, file, &path, &err)
+                         : cli_repair_set(c, input, &arena, &path, &err);
     if (code) fail_repair(c, path, &err);
     sfti_arena_free(&arena);
 }
@@ -157,9 +159,10 @@ const cli_command cli_repair_command = {
     "cannot be repaired: nothing is written, and the message is that of check.\n"
     "For a model in several files (an index, or a folder with one), each file is rewritten into "
     "the folder OUT, new or empty, and the index is rewritten, with the shard of every tensor "
-    "and the correct total_size. A folder with all shards of a model and no index gets one.\n"
+    "and the correct total_size. A folder with all shards of a model and no index gets one; a "
+    "folder with one file stands for that.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
-    "A file without faults is not written unless --copy is given.",
+    "A model without faults is not written unless --copy is given.",
     CLI_EXAMPLES(
         { "safetensors repair broken.safetensors -o fixed.safetensors",
           "report what is wrong and write a valid file" },

@@ -87,7 +87,6 @@ typedef struct repair_model {
     repair_list tensors, claims;
     uint64_t bytes; /* of all tensors */
     cli_fresh fresh;
-    size_t fixes;
     index_fixes found;
     sfti_json_writer *w; /* as objects, or NULL */
 } repair_model;
@@ -204,6 +203,22 @@ static sft_code take_operand(repair_model *m, const char *operand, sft_error *er
     }
     cli_inputs_free(&inputs);
     return code;
+}
+
+const char *cli_repairs_one(const cli *c, const char *folder, sfti_arena *arena) {
+    sft_error err = SFT_ERROR_INIT;
+    cli_inputs inputs;
+    const char *one = NULL;
+    uint64_t i, n;
+    sft_span base;
+    if (sft_path_is_index(folder)) return NULL;
+    sft_code code = cli_inputs_expand(folder, CLI_ONE_LEVEL, NULL, &c->open, &inputs, &err);
+    const cli_input *input = !code && inputs.count == 1 ? inputs.items[0] : NULL;
+    if (input && input->kind == CLI_FILE
+        && !cli_shard_of(input->path, &i, &n, &base))
+        one = sfti_arena_copy(arena, input->path, strlen(input->path));
+    cli_inputs_free(&inputs);
+    return one;
 }
 
 /* ── What is in them ── */
@@ -340,7 +355,6 @@ static void tell_index(repair_model *m, const char *fix, size_t count, sft_span 
     cli_out *out = &m->c->out;
     sft_error found = SFT_ERROR_INIT;
     if (count == 0) return;
-    m->fixes++;
     if (m->w) {
         sfti_error_text(&found, "%zu tensor%s%s", count, count == 1 ? "" : "s", what);
         sfti_error_tensor(&found, first);
@@ -370,7 +384,6 @@ static void tell_index_fixes(repair_model *m) {
                "would be added to the index");
     if (!found->total) return;
     const sft_span value = found->total_found;
-    m->fixes++;
     if (m->w) {
         sft_error total = SFT_ERROR_INIT;
         sfti_error_text(&total, "expected %" PRIu64 ", found %.*s", m->bytes,
@@ -382,6 +395,16 @@ static void tell_index_fixes(repair_model *m) {
     cli_escaped_cut(&m->c->out, value, 40);
     cli_text(&m->c->out, m->c->set.dry_run ? "; would be put right in the index\n"
                                            : "; put right in the index\n");
+}
+
+static size_t count_fixes(const repair_model *m) {
+    const index_fixes *found = &m->found;
+    size_t fixes = !m->index;
+    fixes += found->misplaced > 0;
+    fixes += found->unnamed > 0;
+    fixes += found->total;
+    for (size_t i = 0; i < m->count; i++) fixes += sft_repair_fix_count(m->repairs[i]);
+    return fixes;
 }
 
 /* ── Writing ── */
@@ -511,23 +534,28 @@ static void put_model_fixes(void *ctx, sfti_json_writer *w) {
     m->w = NULL;
 }
 
-static sft_code say_model(repair_model *m, const char *operand, sft_error *err) {
+static sft_code say_model(repair_model *m, const char *operand, bool writes, sft_error *err) {
     cli_written_file *files = sfti_arena_array(m->arena, m->count, sizeof *files);
     if (!files) return model_memory(err);
     for (size_t i = 0; i < m->count; i++) {
         const char *path = output_path(m, i);
         if (!path) return model_memory(err);
         files[i] = cli_repaired_file(path, m->repairs[i]);
-        m->c->dropped |= sfti_repair_dropped(m->repairs[i]);
+        if (writes) m->c->dropped |= sfti_repair_dropped(m->repairs[i]);
     }
     for (size_t i = 0; !cli_is_json(m->c) && i < m->count; i++)
-        m->fixes += cli_print_fixes(m->c, m->paths[i], m->repairs[i]);
+        cli_print_fixes(m->c, m->paths[i], m->repairs[i]);
     if (!cli_is_json(m->c)) tell_index_fixes(m);
-    if (!cli_is_json(m->c) && m->fixes == 0)
-        cli_path(&m->c->out, m->index ? m->index : m->folder, ": nothing to repair\n");
+    if (!cli_is_json(m->c) && count_fixes(m) == 0)
+        cli_path(&m->c->out, m->index ? m->index : m->folder, ": nothing to repair%s\n",
+                 writes ? "" : CLI_REPAIR_SKIPPED);
+    if (!cli_is_json(m->c) && !writes) {
+        m->c->unchanged++;
+        return SFT_OK;
+    }
     cli_written written = { .input = operand, .output = m->c->set.output, .files = files,
-                            .file_count = m->count, .is_set = true, .dtype = SFT_DTYPE_COUNT,
-                            .more = put_model_fixes, .ctx = m };
+                            .file_count = writes ? m->count : 0, .is_set = true,
+                            .dtype = SFT_DTYPE_COUNT, .more = put_model_fixes, .ctx = m };
     cli_say_written(m->c, &written);
     return SFT_OK;
 }
@@ -537,19 +565,21 @@ sft_code cli_repair_set(cli *c, const char *operand, sfti_arena *arena, const ch
     repair_model m = { .c = c, .arena = arena, .path = path };
     *path = operand;
     if (!c->set.output || c->set.in_place)
-        return cli_usage_error(err, "expected -o DIR, found none");
+        return cli_usage_error(err,
+                               "expected -o DIR for a model in several files, found none");
     sft_code code = cli_output_is_folder(c, err);
     if (!code) code = take_operand(&m, operand, err);
     if (!code) code = open_files(&m, err);
-    if (!code)
-        code = cli_check_adapter_config(c, m.index ? &m.index : m.paths, 1, NULL, err);
-    for (size_t i = 0; !code && i < m.count && !c->beside.bare; i++)
-        code = cli_check_repaired_quantiser(c, m.repairs[i], m.paths[i], NULL, err);
     if (!code) code = list_files(&m, err);
     if (!code) code = check_index(&m, err);
+    bool writes = !code && (c->set.copy || count_fixes(&m) > 0);
+    if (writes)
+        code = cli_check_adapter_config(c, m.index ? &m.index : m.paths, 1, NULL, err);
+    for (size_t i = 0; !code && writes && i < m.count && !c->beside.bare; i++)
+        code = cli_check_repaired_quantiser(c, m.repairs[i], m.paths[i], NULL, err);
     if (!code) code = cli_fresh_begin(&m.fresh, c, m.folder, m.count + 1, err);
-    if (!code) code = rewrite_model(&m, err);
-    if (!code) code = say_model(&m, operand, err);
+    if (!code && writes) code = rewrite_model(&m, err);
+    if (!code) code = say_model(&m, operand, writes, err);
     for (size_t i = 0; m.repairs && i < m.count; i++) sft_repair_close(m.repairs[i]);
     cli_fresh_end(&m.fresh);
     return code;

@@ -35,7 +35,7 @@ READ = [command + [INDEX] for command in READ] + [
     ["cat", INDEX, "secret"], ["diff", INDEX, "home/secret.safetensors"],
     ["select", INDEX, "-o", "o.safetensors", "--keep", "secret"],
     ["merge", INDEX, "-o", "o.safetensors"], ["split", INDEX, "-o", "o", "--count", "2"],
-    ["convert", INDEX, "-o", "o", "--dtype", "BF16"], ["repair", INDEX, "-o", "o"],
+    ["convert", INDEX, "-o", "o", "--dtype", "BF16"], ["repair", INDEX, "-o", "o", "--copy"],
     ["info", "-r", "f"], ["check", "-r", "f"], ["ls", "f"],
     ["rename", INDEX, "-o", "o", "--map", "secret=b"]]
 WRITE = [["put", INDEX, "secret"], ["meta", "set", "--each-shard", INDEX, "k", "v"],

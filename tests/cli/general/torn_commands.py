@@ -76,7 +76,8 @@ READ = [
     ["meta", "scrub", M, "-o", "out"], ["rename", M, "--map", "w=x", "-o", "out"],
     ["rename", M, "--map", "w=x", "--dry-run"],
     ["add", M, "x=x.npy", "-o", "out"], ["put", M, "w", "-o", "out"], ["put", M, "w", "--dry-run"],
-    ["rm-tensor", M, "w", "-o", "out"], ["repair", M, "-o", "out"], ["repair", I, "-o", "out"],
+    ["rm-tensor", M, "w", "-o", "out"], ["repair", M, "-o", "out"],
+    ["repair", I, "-o", "out", "--copy"],
 ]
 EDIT = [
     ["meta", "set", M, "k", "v"], ["meta", "recover", M], ["rename", M, "--map", "w=x"],

@@ -16,6 +16,8 @@
  *   members JSON         of the quantization_config that declares what the last "write" writes
  *   PART NAME|NAME DTYPE|DTYPE FLAGS
  *
+ *   tied EMBEDDING MODULE|MODULE   a module that may use the weights of an embedding, whose name has
+ *                        that end ("*": of any), without a tensor of its own; it is not quantised
  *   odd WORD|WORD        what has one in its name, in any case, and no part's name, is not known
  * A part is a tensor. NAME: "*" stands for what the codes' name has in the place of theirs, and a
  * leading dot for the module. DTYPE: "wide" are floats of 16 bits and more, "float" all, "any".
@@ -71,7 +73,7 @@ typedef struct sfti_layout_part {
 
 typedef struct sfti_quant_layout {
     sft_span id, comfy, result, refused, odd;
-    sft_span configs, torchao, writes; /* the lines, from the first to the last */
+    sft_span configs, torchao, writes, ties; /* the lines, from the first to the last */
     sfti_layout_part parts[SFTI_LAYOUT_PARTS]; /* the codes first */
     size_t count;
     uint32_t rotate, over, pad, group;

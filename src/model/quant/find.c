@@ -235,13 +235,15 @@ static sft_code take_tensors(sfti_quant_fit *f, const sfti_declared_layer *layer
         while (sfti_layout_word(&names, '|', &one)) {
             uint32_t at = sfti_quant_named(f->search, one, f->match->stem);
             if (at == NONE) continue;
+            const sft_tensor *dropped = sft_set_tensor_at(f->search->set, at);
+            if (!sfti_layout_inside(part, dropped->name)) continue;
             count++;
             f->search->taken[at] = 1;
             sft_code code = part->is_zero ? check_zero(f->search, at, err) : SFT_OK;
-            const sft_tensor *dropped = sft_set_tensor_at(f->search->set, at);
             uint64_t bits = sfti_tensor_bits(dropped), size = (dropped->end - dropped->begin) * 8;
-            if (part->is_one && size != bits && size / bits != f->q->matrices)
-                code = sfti_fit_shape(dropped, (uint64_t[]){ f->q->matrices }, 1, err);
+            uint64_t most = f->first_rows ? f->q->rows : f->q->matrices;
+            if (part->is_one && size != bits && size / bits != most)
+                code = sfti_fit_shape(dropped, &most, 1, err);
             if (code) return code;
         }
     }

@@ -106,6 +106,7 @@ static bool read_flag(sft_span word, sfti_layout_part *part) {
         part->bits = (uint8_t)number;
         return true;
     }
+    if (word_has(word, "in", &part->in)) return true;
     if (!word_has(word, "plus", &value) || !read_number(value, &number) || number > 8) return false;
     part->plus = (uint8_t)number;
     return true;
@@ -234,6 +235,19 @@ bool sfti_layout_stem(const sfti_quant_layout *layout, sft_span tensor, sft_span
                                                        ? name.len : 0) };
         return true;
     }
+    return false;
+}
+
+bool sfti_layout_inside(const sfti_layout_part *part, sft_span tensor) {
+    sft_span modules = part->in, one;
+    if (modules.len == 0) return true;
+    while (tensor.len > 0 && tensor.data[tensor.len - 1] != '.') tensor.len--;
+    if (tensor.len > 0) tensor.len--;
+    while (sfti_layout_word(&modules, '|', &one))
+        if (tensor.len >= one.len
+            && memcmp(tensor.data + tensor.len - one.len, one.data, one.len) == 0
+            && (tensor.len == one.len || tensor.data[tensor.len - one.len - 1] == '.'))
+            return true;
     return false;
 }
 

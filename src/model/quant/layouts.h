@@ -37,7 +37,8 @@
  *   plus=N, divides, to-int8, then   what is done with a number; then: before the next factor
  *   middle               without a declaration all numbers must be half the range
  *   optional
- *   0, one               of what is dropped: its bytes must be 0; it is one number, or one a matrix
+ *   0, one, in=A|B       of what is dropped: its bytes must be 0; it is one number, or one a matrix;
+ *                        it is in a module of one of these names
  * The part "others" changes values in a way that no layout here does. */
 #ifndef SFTI_QUANT_LAYOUTS_H
 #define SFTI_QUANT_LAYOUTS_H
@@ -60,7 +61,7 @@ typedef enum sfti_quant_code {
 #define SFTI_BLOCK_ANY UINT32_MAX
 
 typedef struct sfti_layout_part {
-    sft_span names;
+    sft_span names, in;
     uint32_t dtypes; /* a bit each */
     uint32_t rows, columns;
     uint8_t role, code, bits, plus;
@@ -101,6 +102,8 @@ bool sfti_layout_line(sft_span *lines, const char *word, sft_span *first, sft_sp
 
 /* The stem of a name that one of the codes' names fits; false: it fits none. */
 bool sfti_layout_stem(const sfti_quant_layout *layout, sft_span tensor, sft_span *stem);
+/* Whether a tensor is in a module in which the part may be. */
+bool sfti_layout_inside(const sfti_layout_part *part, sft_span tensor);
 /* A name for that stem, in a buffer of SFTI_PART_NAME bytes; empty: none, or too long. */
 sft_span sfti_layout_name(sft_span pattern, sft_span stem, char *buffer);
 

@@ -440,6 +440,9 @@ static void reads_comfy(void **unused) {
           "a declared format that is known, found \"float9\"" },
         { "n.a F8_E4M3 2,4;m.comfy_quant U8 ? ={" F8 ",\"more\":1}", NULL, "m",
           "found \"more\" declared too" },
+        /* its codes are not there if all others are declared */
+        { "n.a F32 2;m.comfy_quant U8 ? ={\"format\":\"nvfp4\"}", NULL, "m",
+          "expected a weight of the layer, found \"nvfp4\"" },
         { ".comfy_quant U8 2 ={};n.a F8_E4M3 2,4 #56", NULL, "n.a", "=as stored" },
         /* the metadata */
         { LAYERS("{\"format_version\":\"1.0\",\"layers\":{\"m\":{" F8 "}}}"), NULL, "m.weight",

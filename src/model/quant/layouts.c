@@ -83,7 +83,7 @@ static bool read_flag(sft_span word, sfti_layout_part *part) {
         { "joined", &part->joined }, { "planes", &part->planes },
         { "divides", &part->divides }, { "to-int8", &part->to_int8 }, { "then", &part->then },
         { "middle", &part->middle }, { "optional", &part->optional }, { "0", &part->is_zero },
-        { "one", &part->is_one },
+        { "one", &part->is_one }, { "wider", &part->wider },
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (word_is(word, flags[i].name)) return *flags[i].flag = true;

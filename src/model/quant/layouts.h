@@ -16,13 +16,14 @@
  *   members JSON         of the quantization_config that declares what the last "write" writes
  *   PART NAME|NAME DTYPE|DTYPE FLAGS
  *
- *   tied EMBEDDING MODULE|MODULE   a module that may use the weights of an embedding, whose name has
- *                        that end ("*": of any), without a tensor of its own; it is not quantised
+ *   tied EMBEDDING MODULE|MODULE   modules that may use the weights of an embedding, whose name has
+ *                        that end ("*": any), without tensors of their own; they are not quantised
  *   odd WORD|WORD        what has one in its name, in any case, and no part's name, is not known
  * A part is a tensor. NAME: "*" stands for what the codes' name has in the place of theirs, and a
  * leading dot for the module. DTYPE: "wide" are floats of 16 bits and more, "float" all, "any".
  * Flags say how a matrix of numbers is stored, and how many rows and columns of values share one:
  *   as=F4 | int | uint | offset   of elements; offset: less half the range. Else the dtype's.
+ *   wider                than a declaration may tell: fewer bits in elements of more
  *   bits=N               of elements that are packed; else from shapes
  *   high, awq            order in a byte, in a word; else the first element is lowest
  *   across               a stored row is a column of values; of codes: of 4 bits
@@ -37,8 +38,8 @@
  *   plus=N, divides, to-int8, then   what is done with a number; then: before the next factor
  *   middle               without a declaration all numbers must be half the range
  *   optional
- *   0, one, in=A|B       of what is dropped: its bytes must be 0; it is one number, or one a matrix;
- *                        it is in a module of one of these names
+ *   0, one, in=A|B       of what is dropped: its bytes must be 0; it is one number, or one a
+ *                        matrix; it is in a module of one of these names
  * The part "others" changes values in a way that no layout here does. */
 #ifndef SFTI_QUANT_LAYOUTS_H
 #define SFTI_QUANT_LAYOUTS_H
@@ -67,7 +68,7 @@ typedef struct sfti_layout_part {
     uint8_t role, code, bits, plus;
     uint8_t as;      /* sft_dtype; SFT_DTYPE_COUNT: its own */
     bool high, awq, across, words, tiled, flat, joined, planes, split;
-    bool divides, to_int8, then, middle, optional, is_zero, is_one;
+    bool divides, to_int8, then, middle, optional, is_zero, is_one, wider;
 } sfti_layout_part;
 
 #define SFTI_LAYOUT_PARTS 10

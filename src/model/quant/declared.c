@@ -352,7 +352,7 @@ sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *fi
 }
 
 bool sfti_declared_rest(const sfti_declared *declared, const sft_set *set, sft_span value,
-                        sfti_arena *arena, sft_span *out) {
+                        bool lost, sfti_arena *arena, sft_span *out) {
     layer_walk walk = { .inside = false };
     char *text = sfti_arena_take(arena, value.len);
     size_t used = 0, taken = 0;
@@ -364,7 +364,8 @@ bool sfti_declared_rest(const sfti_declared *declared, const sft_set *set, sft_s
         sft_span name;
         if (find_weight(set, walk.name, arena, &name, &weight, NULL)) return false;
         uint32_t found = sfti_names_find(&declared->names, name);
-        if (!weight || found == SFTI_NO_NAME || declared->layers[found].taken) {
+        bool known = weight && found != SFTI_NO_NAME;
+        if (known ? declared->layers[found].taken : !lost) {
             taken += weight != NULL;
             continue;
         }

@@ -294,6 +294,48 @@ static void put_tied(const sfti_quantising *q, sfti_json_writer *w) {
     }
 }
 
+/* Whether one of the components of a module's name, but for the last, is that name. */
+static bool is_below(sft_span module, sft_span name) {
+    for (size_t at = 0; at < module.len;) {
+        const char *dot = memchr(module.data + at, '.', module.len - at);
+        if (!dot) break;
+        size_t end = (size_t)(dot - module.data);
+        if (sft_span_equal((sft_span){ module.data + at, end - at }, name)) return true;
+        at = end + 1;
+    }
+    return false;
+}
+
+/* Programs may put such modules elsewhere than their tensors' names say. */
+static sft_code put_apart(sfti_quantising *q, sfti_json_writer *w, sft_error *err) {
+    sft_span lines = q->values->declared.layouts.rows[0].aparts, layout, rest, pattern, name;
+    while (sfti_layout_line(&lines, "apart", &layout, &rest)) {
+        sft_span names;
+        if (!sft_span_equal(layout, q->options.target->layout)
+            || !sfti_layout_word(&rest, ' ', &pattern) || !sfti_layout_word(&rest, ' ', &names))
+            continue;
+        const char *mark = memchr(pattern.data, '%', pattern.len);
+        while (mark && sfti_layout_word(&names, '|', &name)) {
+            bool spared = false, codes = false;
+            for (size_t i = 0; i < sft_set_tensor_count(q->set); i++) {
+                sft_span module;
+                if (!module_of_row(q, i, &module) || !is_below(module, name)) continue;
+                spared = spared || is_spared(&q->rows[i]);
+                codes = codes || q->rows[i].action == SFTI_QUANTISE_CODES;
+            }
+            if (!spared || codes) continue;
+            size_t before = (size_t)(mark - pattern.data), after = pattern.len - before - 1;
+            char *text = sfti_arena_take(&q->arena, pattern.len + name.len);
+            if (!text) return sfti_fail_memory(err, name.len);
+            memcpy(text, pattern.data, before);
+            memcpy(text + before, name.data, name.len);
+            memcpy(text + before + name.len, mark + 1, after);
+            sfti_json_span(w, (sft_span){ text, before + name.len + after });
+        }
+    }
+    return SFT_OK;
+}
+
 static sft_code write_config(sfti_quantising *q, sft_error *err) {
     sft_sink sink = sft_sink_memory(&q->config);
     sfti_json_writer w;
@@ -316,6 +358,8 @@ static sft_code write_config(sfti_quantising *q, sft_error *err) {
         if (is_spared(&q->rows[i]) && module_of_row(q, i, &module)) sfti_json_span(&w, module);
     }
     put_tied(q, &w);
+    sft_code code = put_apart(q, &w, err);
+    if (code) return code;
     sfti_json_close(&w, ']');
     sfti_json_close(&w, '}');
     return sfti_json_done(&w);

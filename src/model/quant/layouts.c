@@ -145,7 +145,8 @@ static bool read_layout_line(sfti_quant_layout *layout, sft_span line) {
     sft_span *lines = word_is(word, "config") ? &layout->configs
                     : word_is(word, "torchao") ? &layout->torchao
                     : word_is(word, "write") || word_is(word, "members") ? &layout->writes
-                    : word_is(word, "tied") ? &layout->ties : NULL;
+                    : word_is(word, "tied") ? &layout->ties
+                    : word_is(word, "apart") ? &layout->aparts : NULL;
     if (lines) {
         if (!lines->data) lines->data = line.data;
         lines->len = (size_t)(line.data + line.len - lines->data);

@@ -18,6 +18,8 @@
  *
  *   tied EMBEDDING MODULE|MODULE   modules that may use the weights of an embedding, whose name has
  *                        that end ("*": any), without tensors of their own; they are not quantised
+ *   apart LAYOUT PATTERN NAME|NAME   how a quantization_config of that written layout names all
+ *                        below a module of such a name ("%" in PATTERN), whatever stands before
  *   odd WORD|WORD        what has one in its name, in any case, and no part's name, is not known
  * A part is a tensor. NAME: "*" stands for what the codes' name has in the place of theirs, and a
  * leading dot for the module. DTYPE: "wide" are floats of 16 bits and more, "float" all, "any".
@@ -75,7 +77,7 @@ typedef struct sfti_layout_part {
 
 typedef struct sfti_quant_layout {
     sft_span id, comfy, result, refused, odd;
-    sft_span configs, torchao, writes, ties; /* the lines, from the first to the last */
+    sft_span configs, torchao, writes, ties, aparts; /* the lines, from the first to the last */
     sfti_layout_part parts[SFTI_LAYOUT_PARTS]; /* the codes first */
     size_t count;
     uint32_t rotate, over, pad, group;

@@ -3,7 +3,7 @@
 #include "commands/commands.h"
 #include "commands/convert/layout.h"
 #include "keys/digest_keys.h"
-#include "quant/declared.h"
+#include "quant/beside.h"
 #include "support/fresh.h"
 #include "support/hints.h"
 #include "support/output.h"
@@ -83,29 +83,20 @@ static sft_code select_aliases(selection *s, cli_parts *parts, const cli_aliases
 /* Quantised layers of which nothing is left are declared no more. */
 static sft_code select_layers(selection *s, cli_parts *parts, sft_error *err) {
     const sft_set *set = parts->sets[0];
-    sft_span key = sft_span_cstr(SFTI_DECLARED_KEY), value, rest;
+    sft_span key = sft_span_cstr(SFTI_DECLARED_KEY);
     size_t shards = sft_set_shard_count(set);
-    sfti_declared declared;
-    sft_code code = sfti_declared_read(set, false, NULL, &parts->arena, &declared, err);
+    sft_pair *values = sfti_arena_array(&parts->arena, shards, sizeof *values);
     cli_changed_pair *gone = sfti_arena_array(&parts->arena, s->gone_count + shards, sizeof *gone);
+    if (!values || !gone) return sfti_fail_memory(err, shards * sizeof *gone);
+    sft_code code = sfti_declared_left(set, parts->parts, parts->count, &parts->arena, values, err);
     if (code) return code;
-    if (!gone) return sfti_fail_memory(err, shards * sizeof *gone);
     if (s->gone_count > 0) memcpy(gone, s->gone, s->gone_count * sizeof *gone);
     s->gone = gone;
-    for (size_t i = 0; i < declared.count; i++)
-        declared.layers[i].taken = declared.layers[i].weight != NULL;
-    for (size_t i = 0; i < parts->count; i++) {
-        sfti_declared_layer *layer = sfti_declared_of(&declared, parts->parts[i].spec.name, NULL);
-        if (layer) layer->taken = false;
-    }
     for (size_t k = 0; k < shards; k++) {
-        if (!sft_file_metadata_get(sft_set_shard_at(set, k), key, &value)) continue;
-        if (!sfti_declared_rest(&declared, set, value, true, &parts->arena, &rest))
-            return sfti_fail_memory(err, value.len);
-        if (rest.data == value.data) continue;
-        sft_pair now = { key, rest };
-        if (rest.len == 0) now.key = (sft_span){ NULL, 0 };
-        gone[s->gone_count++] = (cli_changed_pair){ (uint32_t)k, { key, value }, now };
+        if (values[k].key.data == values[k].value.data) continue;
+        sft_pair now = { key, values[k].value };
+        if (now.value.len == 0) now.key = (sft_span){ NULL, 0 };
+        gone[s->gone_count++] = (cli_changed_pair){ (uint32_t)k, { key, values[k].key }, now };
     }
     return SFT_OK;
 }

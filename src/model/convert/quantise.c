@@ -258,7 +258,7 @@ static bool is_module_end(sft_span module, sft_span end) {
 }
 
 /* The module whose weights row i are; false: it is of another tensor. */
-static bool module_of_row(const sfti_quantising *q, size_t i, sft_span *module) {
+static bool row_module(const sfti_quantising *q, size_t i, sft_span *module) {
     *module = q->rows[i].values.spec.name;
     if (q->rows[i].action == SFTI_QUANTISE_GONE || !sfti_name_ends(*module, ".weight"))
         return false;
@@ -274,7 +274,7 @@ static bool is_tied(const sfti_quantising *q, sft_span embedding, sft_span modul
     bool found = sft_span_equal(embedding, sft_span_cstr("*"));
     for (size_t i = 0; i < sft_set_tensor_count(q->set); i++) {
         sft_span one;
-        if (!module_of_row(q, i, &one)) continue;
+        if (!row_module(q, i, &one)) continue;
         bool codes = q->rows[i].action == SFTI_QUANTISE_CODES;
         if (codes ? is_module_end(one, module) : is_spared(&q->rows[i])
                                                  && sft_span_equal(one, module))
@@ -319,7 +319,7 @@ static sft_code put_apart(sfti_quantising *q, sfti_json_writer *w, sft_error *er
             bool spared = false, codes = false;
             for (size_t i = 0; i < sft_set_tensor_count(q->set); i++) {
                 sft_span module;
-                if (!module_of_row(q, i, &module) || !is_below(module, name)) continue;
+                if (!row_module(q, i, &module) || !is_below(module, name)) continue;
                 spared = spared || is_spared(&q->rows[i]);
                 codes = codes || q->rows[i].action == SFTI_QUANTISE_CODES;
             }
@@ -355,7 +355,7 @@ static sft_code write_config(sfti_quantising *q, sft_error *err) {
     sfti_json_put_open(&w, "ignore", '[');
     for (size_t i = 0; i < sft_set_tensor_count(q->set); i++) {
         sft_span module;
-        if (is_spared(&q->rows[i]) && module_of_row(q, i, &module)) sfti_json_span(&w, module);
+        if (is_spared(&q->rows[i]) && row_module(q, i, &module)) sfti_json_span(&w, module);
     }
     put_tied(q, &w);
     sft_code code = put_apart(q, &w, err);

@@ -2,6 +2,8 @@
 #include "base/order.h"
 #include "commands/commands.h"
 #include "commands/convert/layout.h"
+#include "keys/digest_keys.h"
+#include "quant/beside.h"
 #include "support/fresh.h"
 #include "support/hints.h"
 #include "support/output.h"
@@ -78,6 +80,27 @@ static sft_code select_aliases(selection *s, cli_parts *parts, const cli_aliases
     return SFT_OK;
 }
 
+/* Quantised layers of which nothing is left are declared no more. */
+static sft_code select_layers(selection *s, cli_parts *parts, sft_error *err) {
+    const sft_set *set = parts->sets[0];
+    sft_span key = sft_span_cstr(SFTI_DECLARED_KEY);
+    size_t shards = sft_set_shard_count(set);
+    sft_pair *values = sfti_arena_array(&parts->arena, shards, sizeof *values);
+    cli_changed_pair *gone = sfti_arena_array(&parts->arena, s->gone_count + shards, sizeof *gone);
+    if (!values || !gone) return sfti_fail_memory(err, shards * sizeof *gone);
+    sft_code code = sfti_declared_left(set, parts->parts, parts->count, &parts->arena, values, err);
+    if (code) return code;
+    if (s->gone_count > 0) memcpy(gone, s->gone, s->gone_count * sizeof *gone);
+    s->gone = gone;
+    for (size_t k = 0; k < shards; k++) {
+        if (values[k].key.data == values[k].value.data) continue;
+        sft_pair now = { key, values[k].value };
+        if (now.value.len == 0) now.key = (sft_span){ NULL, 0 };
+        gone[s->gone_count++] = (cli_changed_pair){ (uint32_t)k, { key, values[k].key }, now };
+    }
+    return SFT_OK;
+}
+
 /* What is left, in place. */
 static sft_code select_parts(selection *s, cli_parts *parts, sft_error *err) {
     const cli *c = s->c;
@@ -145,6 +168,9 @@ static sft_code select_model(selection *s, const char *operand, cli_parts *parts
     if (!code) code = select_parts(s, parts, err);
     if (code || is_unchanged(s, parts, input, all)) return code;
     bool several = is_several(parts);
+    /* In place, shards that lose nothing stay as they are, and all tell the same. */
+    if (!(several && here)) code = select_layers(s, parts, err);
+    if (code) return code;
     if (several && here) { /* the shards that lose tensors are rewritten */
         const sft_set *set = parts->sets[0];
         size_t shards = sft_set_shard_count(set);

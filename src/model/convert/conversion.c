@@ -167,7 +167,7 @@ static bool lasting_value(const sft_conversion *c, sft_pair pair, sfti_arena *ar
     if (!declares || *value) return true;
     sft_span *rest = sfti_arena_take(arena, sizeof *rest);
     *value = rest;
-    return rest && sfti_declared_rest(&c->declared, c->set, pair.value, arena, rest);
+    return rest && sfti_declared_rest(&c->declared, c->set, pair.value, false, arena, rest);
 }
 
 /* ── Metadata of all shards ── */

@@ -1,9 +1,10 @@
-/* What files beside models declare of quantised layers, compared.
+/* What files beside models declare of quantised layers, compared; what a selection still declares.
  * Tests: tests/cli/convert/beside.txt, tests/cli/rename/beside.txt. */
 #include "quant/beside.h"
 
 #include "base/error.h"
 #include "base/json.h"
+#include "keys/digest_keys.h"
 #include "quant/declared.h"
 
 #include <string.h>
@@ -79,6 +80,29 @@ sft_code sfti_beside_follows(const char *path, const sft_files *files, const sft
         if (d.scope_count > 0 && sfti_scopes_choose(&d, names[i].value, &late)) return SFT_OK;
         for (size_t k = 0; k < d.scope_count; k++) same = same && meant[k] == d.scopes[k].meant;
         if (!same) *out = &names[i];
+    }
+    return SFT_OK;
+}
+
+sft_code sfti_declared_left(const sft_set *set, const sft_part *parts, size_t count,
+                            sfti_arena *arena, sft_pair *out, sft_error *err) {
+    sfti_declared d;
+    sft_code code = sfti_declared_read(set, false, NULL, arena, &d, err);
+    if (code) return code;
+    for (size_t i = 0; i < d.count; i++) d.layers[i].taken = d.layers[i].weight != NULL;
+    for (size_t i = 0; i < count; i++) {
+        sfti_declared_layer *layer = sfti_declared_of(&d, parts[i].spec.name, NULL);
+        if (layer) layer->taken = false;
+    }
+    for (size_t s = 0; s < sft_set_shard_count(set); s++) {
+        sft_span value;
+        out[s] = (sft_pair){ { NULL, 0 }, { NULL, 0 } };
+        if (!sft_file_metadata_get(sft_set_shard_at(set, s), sft_span_cstr(SFTI_DECLARED_KEY),
+                                   &value))
+            continue;
+        out[s].key = value;
+        if (!sfti_declared_rest(&d, set, value, true, arena, &out[s].value))
+            return sfti_fail_memory(err, value.len);
     }
     return SFT_OK;
 }

@@ -28,4 +28,10 @@ sft_code sfti_beside_follows(const char *path, const sft_files *files, const sft
                              size_t count, sfti_arena *arena, const sft_pair **out,
                              sft_error *err);
 
+/* What the metadata of each shard declare of quantised layers (SFTI_DECLARED_KEY), as key and,
+ * without layers of which only other tensors than these parts are there, as value: empty if none is
+ * left; the same text if nothing changes. */
+sft_code sfti_declared_left(const sft_set *set, const sft_part *parts, size_t count,
+                            sfti_arena *arena, sft_pair *out, sft_error *err);
+
 #endif

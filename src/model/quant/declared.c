@@ -292,6 +292,18 @@ bool sfti_declared_may(const sft_set *set) {
     return false;
 }
 
+/* Whether each tensor that may hold codes is in a layer that is declared and there: then none is
+ * that of another layer under another name. */
+static bool are_codes_declared(const sfti_declared *d, const sft_set *set) {
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(set, i);
+        if (!sfti_may_hold_codes(tensor->dtype)) continue;
+        const sfti_declared_layer *layer = sfti_declared_of(d, tensor->name, NULL);
+        if (!layer || !layer->weight) return false;
+    }
+    return true;
+}
+
 sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *files,
                             sfti_arena *arena, sfti_declared *out, sft_error *err) {
     size_t most = 0, tensors = sft_set_tensor_count(set);
@@ -322,7 +334,8 @@ sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *fi
         if (declared_value(set, s, &value))
             code = read_layers(out, set, value, values, arena, err);
     if (!code) look_at_tensors(out, set);
-    for (size_t i = 0; !code && values && i < out->count; i++) {
+    bool all = !code && values && are_codes_declared(out, set);
+    for (size_t i = 0; !code && values && !all && i < out->count; i++) {
         const sfti_declared_layer *layer = &out->layers[i];
         sfti_declared_format format;
         const sfti_quant_layout *layout;
@@ -339,7 +352,7 @@ sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *fi
 }
 
 bool sfti_declared_rest(const sfti_declared *declared, const sft_set *set, sft_span value,
-                        sfti_arena *arena, sft_span *out) {
+                        bool lost, sfti_arena *arena, sft_span *out) {
     layer_walk walk = { .inside = false };
     char *text = sfti_arena_take(arena, value.len);
     size_t used = 0, taken = 0;
@@ -351,7 +364,8 @@ bool sfti_declared_rest(const sfti_declared *declared, const sft_set *set, sft_s
         sft_span name;
         if (find_weight(set, walk.name, arena, &name, &weight, NULL)) return false;
         uint32_t found = sfti_names_find(&declared->names, name);
-        if (!weight || found == SFTI_NO_NAME || declared->layers[found].taken) {
+        bool known = weight && found != SFTI_NO_NAME;
+        if (known ? declared->layers[found].taken : !lost) {
             taken += weight != NULL;
             continue;
         }

@@ -117,10 +117,10 @@ sfti_declared_layer *sfti_declared_of(const sfti_declared *declared, sft_span te
 sft_code sfti_declared_find(const sfti_declared *declared, const sfti_declared_layer *layer,
                             sfti_arena *arena, sfti_declared_format *out,
                             const sfti_quant_layout **layout, sft_error *err);
-/* A value of SFTI_DECLARED_KEY without the layers that are taken; *out empty: none is left. False
- * when out of memory. */
+/* A value of SFTI_DECLARED_KEY without the layers that are taken, and then also without those that
+ * are not there unless `lost` stay; *out empty: none is left. False when out of memory. */
 bool sfti_declared_rest(const sfti_declared *declared, const sft_set *set, sft_span value,
-                        sfti_arena *arena, sft_span *out);
+                        bool lost, sfti_arena *arena, sft_span *out);
 
 /* ── torchao (torchao.c) ── */
 

@@ -165,6 +165,29 @@ static sft_code are_middle(const sfti_quant_fit *f, bool *out, sft_error *err) {
     return SFT_OK;
 }
 
+/* Whether the first codes of elements of 8 bits have as few bits as are told: others may be two in
+ * an element. */
+static sft_code check_wider(const sfti_quant_fit *f, sft_error *err) {
+    const sfti_declared *d = f->search->declared;
+    const sfti_quant_part *codes = &f->q->parts[0];
+    uint32_t widths = f->scoped ? 0 : d->widths, most = 8;
+    uint8_t bytes[4096];
+    for (size_t i = 0; f->scoped && i < d->scope_count; i++)
+        if (d->scopes[i].meant || !d->matching->sure) widths |= d->scopes[i].widths;
+    if (!codes->how->wider || !f->match->told || !widths || codes->bits != 8) return SFT_OK;
+    while (most > 0 && !(widths >> most & 1)) most--;
+    uint64_t all = codes->tensor->end - codes->tensor->begin;
+    size_t size = all < sizeof bytes ? (size_t)all : sizeof bytes;
+    if (most == 8) return SFT_OK;
+    sft_code code = sft_read_bytes(codes->file, codes->tensor->offset, bytes, size, err);
+    for (size_t i = 0; !code && i < size; i++)
+        if ((uint8_t)(bytes[i] + (1u << most) / 2) >> most)
+            code = sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, codes->tensor->name,
+                                    "expected codes of %u bits, as the quantization_config tells, "
+                                    "found %d", most, bytes[i] < 128 ? bytes[i] : bytes[i] - 256);
+    return code;
+}
+
 /* Whether there is another tensor that changes values in some layout. */
 static sft_code check_others(const sfti_quant_fit *f, sft_error *err) {
     const sfti_layouts *layouts = &f->search->declared->layouts;
@@ -235,13 +258,15 @@ static sft_code take_tensors(sfti_quant_fit *f, const sfti_declared_layer *layer
         while (sfti_layout_word(&names, '|', &one)) {
             uint32_t at = sfti_quant_named(f->search, one, f->match->stem);
             if (at == NONE) continue;
+            const sft_tensor *dropped = sft_set_tensor_at(f->search->set, at);
+            if (!sfti_layout_inside(part, dropped->name)) continue;
             count++;
             f->search->taken[at] = 1;
             sft_code code = part->is_zero ? check_zero(f->search, at, err) : SFT_OK;
-            const sft_tensor *dropped = sft_set_tensor_at(f->search->set, at);
             uint64_t bits = sfti_tensor_bits(dropped), size = (dropped->end - dropped->begin) * 8;
-            if (part->is_one && size != bits && size / bits != f->q->matrices)
-                code = sfti_fit_shape(dropped, (uint64_t[]){ f->q->matrices }, 1, err);
+            uint64_t most = f->first_rows ? f->q->rows : f->q->matrices;
+            if (part->is_one && size != bits && size / bits != most)
+                code = sfti_fit_shape(dropped, &most, 1, err);
             if (code) return code;
         }
     }
@@ -322,6 +347,7 @@ static sft_code fit_layout(sfti_quant_search *search, const sfti_match *match,
     if (!code) code = check_groups(&f, err);
     if (!code) code = check_zeros(&f, err);
     if (!code && f.scoped) code = sfti_scopes_check(&f, err);
+    if (!code) code = check_wider(&f, err);
     search->unfit = code == SFT_CAST_DTYPE && match->told;
     if (code) return code;
     if (!match->told && q->count > 1 && may_be_tiled(q))

@@ -288,6 +288,11 @@ static bool mixes_blocks(const sfti_quant_fit *f, const sft_tensor *t, const uin
     return tells && fits[0] != fits[1];
 }
 
+bool sfti_fit_width(const sfti_quant_part *codes, uint32_t widths) {
+    uint32_t fitting = codes->how->wider ? (2u << codes->bits) - 1 : 1u << codes->bits;
+    return !widths || (widths & fitting) != 0;
+}
+
 /* Whether codes have the kind and the bits that are declared. */
 static sft_code check_told_codes(const sfti_quant_fit *f, sft_error *err) {
     const sfti_declared *d = f->search->declared;
@@ -300,7 +305,7 @@ static sft_code check_told_codes(const sfti_quant_fit *f, sft_error *err) {
     if (d->kinds && !(d->kinds >> (whole ? SFT_KIND_INT : SFT_KIND_FLOAT) & 1))
         return sfti_fit_fail(codes->tensor, "codes of the type that the quantization_config tells",
                              whole ? "integers" : "floats", err);
-    if (!d->widths || d->widths >> codes->bits & 1) return SFT_OK;
+    if (sfti_fit_width(codes, d->widths)) return SFT_OK;
     return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, codes->tensor->name,
                             "expected codes of as many bits as the quantization_config tells, "
                             "found %u", codes->bits);

@@ -59,4 +59,7 @@ sft_code sfti_fit_parts(sfti_quant_fit *f, sft_error *err);
 sft_code sfti_fit_flat(sfti_quant_fit *f, sft_error *err);
 sft_code sfti_fit_planes(sfti_quant_fit *f, sft_error *err);
 
+/* Whether codes have one of the numbers of bits that are told, a bit of `widths` each (0: any). */
+bool sfti_fit_width(const sfti_quant_part *codes, uint32_t widths);
+
 #endif

@@ -25,7 +25,7 @@ static fitting fit_scope(const sfti_quant_fit *f, const sfti_declared_scope *s, 
     bool whole = codes->how->code != SFTI_CODE_DTYPE
               || sft_dtype_describe(dtype)->kind != SFT_KIND_FLOAT;
     *why = s->excludes ? "no quantised weights"
-         : s->widths && !(s->widths >> codes->bits & 1) ? "another number of bits"
+         : !sfti_fit_width(codes, s->widths) ? "another number of bits"
          : s->kinds && !(s->kinds >> (whole ? SFT_KIND_INT : SFT_KIND_FLOAT) & 1) ? "another type"
          : NULL;
     if (*why) return FITS_NOT;

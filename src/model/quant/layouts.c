@@ -83,7 +83,7 @@ static bool read_flag(sft_span word, sfti_layout_part *part) {
         { "joined", &part->joined }, { "planes", &part->planes },
         { "divides", &part->divides }, { "to-int8", &part->to_int8 }, { "then", &part->then },
         { "middle", &part->middle }, { "optional", &part->optional }, { "0", &part->is_zero },
-        { "one", &part->is_one },
+        { "one", &part->is_one }, { "wider", &part->wider },
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (word_is(word, flags[i].name)) return *flags[i].flag = true;
@@ -106,6 +106,7 @@ static bool read_flag(sft_span word, sfti_layout_part *part) {
         part->bits = (uint8_t)number;
         return true;
     }
+    if (word_has(word, "in", &part->in)) return true;
     if (!word_has(word, "plus", &value) || !read_number(value, &number) || number > 8) return false;
     part->plus = (uint8_t)number;
     return true;
@@ -143,7 +144,9 @@ static bool read_layout_line(sfti_quant_layout *layout, sft_span line) {
     if (word_is(word, "alone")) return layout->alone = true;
     sft_span *lines = word_is(word, "config") ? &layout->configs
                     : word_is(word, "torchao") ? &layout->torchao
-                    : word_is(word, "write") || word_is(word, "members") ? &layout->writes : NULL;
+                    : word_is(word, "write") || word_is(word, "members") ? &layout->writes
+                    : word_is(word, "tied") ? &layout->ties
+                    : word_is(word, "apart") ? &layout->aparts : NULL;
     if (lines) {
         if (!lines->data) lines->data = line.data;
         lines->len = (size_t)(line.data + line.len - lines->data);
@@ -233,6 +236,19 @@ bool sfti_layout_stem(const sfti_quant_layout *layout, sft_span tensor, sft_span
                                                        ? name.len : 0) };
         return true;
     }
+    return false;
+}
+
+bool sfti_layout_inside(const sfti_layout_part *part, sft_span tensor) {
+    sft_span modules = part->in, one;
+    if (modules.len == 0) return true;
+    while (tensor.len > 0 && tensor.data[tensor.len - 1] != '.') tensor.len--;
+    if (tensor.len > 0) tensor.len--;
+    while (sfti_layout_word(&modules, '|', &one))
+        if (tensor.len >= one.len
+            && memcmp(tensor.data + tensor.len - one.len, one.data, one.len) == 0
+            && (tensor.len == one.len || tensor.data[tensor.len - one.len - 1] == '.'))
+            return true;
     return false;
 }
 

@@ -16,11 +16,16 @@
  *   members JSON         of the quantization_config that declares what the last "write" writes
  *   PART NAME|NAME DTYPE|DTYPE FLAGS
  *
+ *   tied EMBEDDING MODULE|MODULE   modules that may use the weights of an embedding, whose name has
+ *                        that end ("*": any), without tensors of their own; they are not quantised
+ *   apart LAYOUT PATTERN NAME|NAME   how a quantization_config of that written layout names all
+ *                        below a module of such a name ("%" in PATTERN), whatever stands before
  *   odd WORD|WORD        what has one in its name, in any case, and no part's name, is not known
  * A part is a tensor. NAME: "*" stands for what the codes' name has in the place of theirs, and a
  * leading dot for the module. DTYPE: "wide" are floats of 16 bits and more, "float" all, "any".
  * Flags say how a matrix of numbers is stored, and how many rows and columns of values share one:
  *   as=F4 | int | uint | offset   of elements; offset: less half the range. Else the dtype's.
+ *   wider                than a declaration may tell: fewer bits in elements of more
  *   bits=N               of elements that are packed; else from shapes
  *   high, awq            order in a byte, in a word; else the first element is lowest
  *   across               a stored row is a column of values; of codes: of 4 bits
@@ -35,7 +40,8 @@
  *   plus=N, divides, to-int8, then   what is done with a number; then: before the next factor
  *   middle               without a declaration all numbers must be half the range
  *   optional
- *   0, one               of what is dropped: its bytes must be 0; it is one number, or one a matrix
+ *   0, one, in=A|B       of what is dropped: its bytes must be 0; it is one number, or one a
+ *                        matrix; it is in a module of one of these names
  * The part "others" changes values in a way that no layout here does. */
 #ifndef SFTI_QUANT_LAYOUTS_H
 #define SFTI_QUANT_LAYOUTS_H
@@ -58,20 +64,20 @@ typedef enum sfti_quant_code {
 #define SFTI_BLOCK_ANY UINT32_MAX
 
 typedef struct sfti_layout_part {
-    sft_span names;
+    sft_span names, in;
     uint32_t dtypes; /* a bit each */
     uint32_t rows, columns;
     uint8_t role, code, bits, plus;
     uint8_t as;      /* sft_dtype; SFT_DTYPE_COUNT: its own */
     bool high, awq, across, words, tiled, flat, joined, planes, split;
-    bool divides, to_int8, then, middle, optional, is_zero, is_one;
+    bool divides, to_int8, then, middle, optional, is_zero, is_one, wider;
 } sfti_layout_part;
 
 #define SFTI_LAYOUT_PARTS 10
 
 typedef struct sfti_quant_layout {
     sft_span id, comfy, result, refused, odd;
-    sft_span configs, torchao, writes; /* the lines, from the first to the last */
+    sft_span configs, torchao, writes, ties, aparts; /* the lines, from the first to the last */
     sfti_layout_part parts[SFTI_LAYOUT_PARTS]; /* the codes first */
     size_t count;
     uint32_t rotate, over, pad, group;
@@ -99,6 +105,8 @@ bool sfti_layout_line(sft_span *lines, const char *word, sft_span *first, sft_sp
 
 /* The stem of a name that one of the codes' names fits; false: it fits none. */
 bool sfti_layout_stem(const sfti_quant_layout *layout, sft_span tensor, sft_span *stem);
+/* Whether a tensor is in a module in which the part may be. */
+bool sfti_layout_inside(const sfti_layout_part *part, sft_span tensor);
 /* A name for that stem, in a buffer of SFTI_PART_NAME bytes; empty: none, or too long. */
 sft_span sfti_layout_name(sft_span pattern, sft_span stem, char *buffer);
 

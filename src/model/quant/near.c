@@ -114,7 +114,8 @@ static uint32_t codes_by_rows(const sfti_quant_search *search, const beside_end 
     for (size_t e = 0; e < count; e++) {
         const beside_end *at = &ends[e];
         if (tensor.len <= at->end.len || drops != (at->part->role == SFTI_PART_DROP)
-            || memcmp(tensor.data + tensor.len - at->end.len, at->end.data, at->end.len) != 0)
+            || memcmp(tensor.data + tensor.len - at->end.len, at->end.data, at->end.len) != 0
+            || !sfti_layout_inside(at->part, tensor))
             continue;
         *named = at;
         bool any = at->layout == layouts->rows; /* its parts belong to the codes of any */

@@ -249,7 +249,7 @@ HERE_EDITS = {
 INDEX_EDITS = {
     "meta set to a folder": "meta set {m} -o {o}/x key value",
     "rename to a folder": "rename {m} -o {o}/x --map a.w=c.w",
-    "repair to a folder": "repair {m} -o {o}/x",
+    "repair to a folder": "repair {m} -o {o}/x --copy",
     "select to a folder": "select {m} -o {o}/x --keep *",
     "split again": "split {m} -o {o}/x --count 1",
     "add": "add {m} -o {o}/x c.w={b}/array.npy",

@@ -137,7 +137,7 @@ static const crash_scene sets[] = {
     NAME("convert " INDEX " --dtype F16 -o /out/empty"),
     LINE("select " INDEX " --drop b -o /out/new"),
     NAME("select " INDEX " --drop b -o /out/empty"),
-    LINE("repair " INDEX " -o /out/new"),        NAME("repair " INDEX " -o /out/empty"),
+    LINE("repair " INDEX " --copy -o /out/new"), NAME("repair " INDEX " --copy -o /out/empty"),
 };
 
 #define COUNT(scenes) (sizeof scenes / sizeof *scenes)

@@ -8,6 +8,7 @@
 #include "convert/computed.h"
 #include "convert/conversion.h"
 #include "convert/dropped.h"
+#include "convert/ignoring.h"
 #include "convert/targets.h"
 #include "keys/digest_keys.h"
 #include "safetensors_report.h"
@@ -250,88 +251,19 @@ static sft_code list_parts(sfti_quantising *q, sft_error *err) {
 
 /* ── Metadata ── */
 
-/* Whether a module has that name, or an end of it after a dot. */
-static bool is_module_end(sft_span module, sft_span end) {
-    return module.len >= end.len
-        && memcmp(module.data + module.len - end.len, end.data, end.len) == 0
-        && (module.len == end.len || module.data[module.len - end.len - 1] == '.');
-}
-
-/* The module whose weights row i are; false: it is of another tensor. */
-static bool row_module(const sfti_quantising *q, size_t i, sft_span *module) {
-    *module = q->rows[i].values.spec.name;
-    if (q->rows[i].action == SFTI_QUANTISE_GONE || !sfti_name_ends(*module, ".weight"))
-        return false;
-    module->len -= strlen(".weight");
-    return true;
-}
-
-static bool is_spared(const quantise_row *row) { return row->why && *row->why; }
-
-/* Whether a module has to be named, which may use the weights of an embedding: programs would take
- * a layer without tensors for a quantised one. */
-static bool is_tied(const sfti_quantising *q, sft_span embedding, sft_span module) {
-    bool found = sft_span_equal(embedding, sft_span_cstr("*"));
-    for (size_t i = 0; i < sft_set_tensor_count(q->set); i++) {
-        sft_span one;
-        if (!row_module(q, i, &one)) continue;
-        bool codes = q->rows[i].action == SFTI_QUANTISE_CODES;
-        if (codes ? is_module_end(one, module) : is_spared(&q->rows[i])
-                                                 && sft_span_equal(one, module))
-            return false;
-        found = found || is_module_end(one, embedding);
-    }
-    return found;
-}
-
-static void put_tied(const sfti_quantising *q, sfti_json_writer *w) {
-    sft_span lines = q->values->declared.layouts.rows[0].ties, embedding, rest, module;
-    while (sfti_layout_line(&lines, "tied", &embedding, &rest)) {
-        sft_span modules;
-        if (!sfti_layout_word(&rest, ' ', &modules)) continue;
-        while (sfti_layout_word(&modules, '|', &module))
-            if (is_tied(q, embedding, module)) sfti_json_span(w, module);
-    }
-}
-
-/* Whether one of the components of a module's name, but for the last, is that name. */
-static bool is_below(sft_span module, sft_span name) {
-    for (size_t at = 0; at < module.len;) {
-        const char *dot = memchr(module.data + at, '.', module.len - at);
-        if (!dot) break;
-        size_t end = (size_t)(dot - module.data);
-        if (sft_span_equal((sft_span){ module.data + at, end - at }, name)) return true;
-        at = end + 1;
-    }
-    return false;
-}
-
-/* Programs may put such modules elsewhere than their tensors' names say. */
-static sft_code put_apart(sfti_quantising *q, sfti_json_writer *w, sft_error *err) {
-    sft_span lines = q->values->declared.layouts.rows[0].aparts, layout, rest, pattern, name;
-    while (sfti_layout_line(&lines, "apart", &layout, &rest)) {
-        sft_span names;
-        if (!sft_span_equal(layout, q->options.target->layout)
-            || !sfti_layout_word(&rest, ' ', &pattern) || !sfti_layout_word(&rest, ' ', &names))
-            continue;
-        const char *mark = memchr(pattern.data, '%', pattern.len);
-        while (mark && sfti_layout_word(&names, '|', &name)) {
-            bool spared = false, codes = false;
-            for (size_t i = 0; i < sft_set_tensor_count(q->set); i++) {
-                sft_span module;
-                if (!row_module(q, i, &module) || !is_below(module, name)) continue;
-                spared = spared || is_spared(&q->rows[i]);
-                codes = codes || q->rows[i].action == SFTI_QUANTISE_CODES;
-            }
-            if (!spared || codes) continue;
-            size_t before = (size_t)(mark - pattern.data), after = pattern.len - before - 1;
-            char *text = sfti_arena_take(&q->arena, pattern.len + name.len);
-            if (!text) return sfti_fail_memory(err, name.len);
-            memcpy(text, pattern.data, before);
-            memcpy(text + before, name.data, name.len);
-            memcpy(text + before + name.len, mark + 1, after);
-            sfti_json_span(w, (sft_span){ text, before + name.len + after });
-        }
+/* The modules whose weights are written. */
+static sft_code list_modules(sfti_quantising *q, sfti_ignoring *out, sft_error *err) {
+    size_t count = sft_set_tensor_count(q->set);
+    out->modules = sfti_arena_array(&q->arena, count, sizeof *out->modules);
+    if (!out->modules) return sfti_fail_memory(err, count * sizeof *out->modules);
+    for (size_t i = 0; i < count; i++) {
+        const quantise_row *row = &q->rows[i];
+        sft_span name = row->values.spec.name;
+        if (row->action == SFTI_QUANTISE_GONE || !sfti_name_ends(name, ".weight")) continue;
+        name.len -= strlen(".weight");
+        out->modules[out->count++] = (sfti_ignoring_module){
+            .name = name, .codes = row->action == SFTI_QUANTISE_CODES,
+            .spared = row->why && *row->why };
     }
     return SFT_OK;
 }
@@ -353,12 +285,9 @@ static sft_code write_config(sfti_quantising *q, sft_error *err) {
     sfti_json_put_text(&w, "quant_method", q->options.target->layout);
     sfti_json_raw(&w, members);
     sfti_json_put_open(&w, "ignore", '[');
-    for (size_t i = 0; i < sft_set_tensor_count(q->set); i++) {
-        sft_span module;
-        if (is_spared(&q->rows[i]) && row_module(q, i, &module)) sfti_json_span(&w, module);
-    }
-    put_tied(q, &w);
-    sft_code code = put_apart(q, &w, err);
+    sfti_ignoring modules = { .layout = q->options.target->layout, .alloc = q->arena.alloc };
+    sft_code code = list_modules(q, &modules, err);
+    if (!code) code = sfti_ignoring_write(&modules, &q->values->declared.layouts.rows[0], &w, err);
     if (code) return code;
     sfti_json_close(&w, ']');
     sfti_json_close(&w, '}');

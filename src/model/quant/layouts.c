@@ -84,6 +84,7 @@ static bool read_flag(sft_span word, sfti_layout_part *part) {
         { "divides", &part->divides }, { "to-int8", &part->to_int8 }, { "then", &part->then },
         { "middle", &part->middle }, { "optional", &part->optional }, { "0", &part->is_zero },
         { "one", &part->is_one }, { "wider", &part->wider },
+        { "scaled", &part->scaled },
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (word_is(word, flags[i].name)) return *flags[i].flag = true;
@@ -146,7 +147,7 @@ static bool read_layout_line(sfti_quant_layout *layout, sft_span line) {
                     : word_is(word, "torchao") ? &layout->torchao
                     : word_is(word, "write") || word_is(word, "members") ? &layout->writes
                     : word_is(word, "tied") ? &layout->ties
-                    : word_is(word, "apart") ? &layout->aparts : NULL;
+                    : word_is(word, "apart") || word_is(word, "moved") ? &layout->aparts : NULL;
     if (lines) {
         if (!lines->data) lines->data = line.data;
         lines->len = (size_t)(line.data + line.len - lines->data);

@@ -20,6 +20,8 @@
  *                        that end ("*": any), without tensors of their own; they are not quantised
  *   apart LAYOUT PATTERN NAME|NAME   how a quantization_config of that written layout names all
  *                        below a module of such a name ("%" in PATTERN), whatever stands before
+ *   moved LAYOUT PATTERN NAME|NAME   and how other modules of models that have such ones, whose
+ *                        names begin with these; "%": with what stands behind them
  *   odd WORD|WORD        what has one in its name, in any case, and no part's name, is not known
  * A part is a tensor. NAME: "*" stands for what the codes' name has in the place of theirs, and a
  * leading dot for the module. DTYPE: "wide" are floats of 16 bits and more, "float" all, "any".
@@ -42,6 +44,7 @@
  *   optional
  *   0, one, in=A|B       of what is dropped: its bytes must be 0; it is one number, or one a
  *                        matrix; it is in a module of one of these names
+ *   scaled               and only beside codes that have a scale
  * The part "others" changes values in a way that no layout here does. */
 #ifndef SFTI_QUANT_LAYOUTS_H
 #define SFTI_QUANT_LAYOUTS_H
@@ -70,7 +73,7 @@ typedef struct sfti_layout_part {
     uint8_t role, code, bits, plus;
     uint8_t as;      /* sft_dtype; SFT_DTYPE_COUNT: its own */
     bool high, awq, across, words, tiled, flat, joined, planes, split;
-    bool divides, to_int8, then, middle, optional, is_zero, is_one, wider;
+    bool divides, to_int8, then, middle, optional, is_zero, is_one, wider, scaled;
 } sfti_layout_part;
 
 #define SFTI_LAYOUT_PARTS 10

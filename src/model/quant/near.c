@@ -274,7 +274,9 @@ sft_code sfti_quant_look(sfti_quant_search *search, sft_error *err) {
         bool drops = i >= count;
         const beside_end *name = NULL;
         uint32_t to = codes_by_rows(search, ends, named, of, drops, &name);
-        explained[of] = explained[of] || to != SFTI_NO_NAME || (drops && name);
+        bool bare = drops && name && name->part->scaled && to != SFTI_NO_NAME
+                 && !search->scaled[to];
+        explained[of] = explained[of] || (!bare && (to != SFTI_NO_NAME || (drops && name)));
         if (to == SFTI_NO_NAME || (drops && !search->scaled[to])) continue;
         if (search->near[of] == SFTI_NO_NAME) search->near[of] = to;
         if (!search->scaled[to]) search->near[to] = of;

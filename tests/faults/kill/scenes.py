@@ -122,7 +122,7 @@ SCENES = [
     ("select-set", "set", ["select", INDEX, "--in-place", "--drop", "b"], b""),
     ("convert-here", "set", ["convert", INDEX, "--in-place", "--dtype", "F64"], b""),
     ("rm-tensor", "m.", ["rm-tensor", M, "b"], b""),
-    ("repair-set", "set", ["repair", INDEX, "-o", "out/new"], b""),
+    ("repair-set", "set", ["repair", INDEX, "-o", "out/new", "--copy"], b""),
     ("resize", "l.", ["lora", "resize", "l.safetensors", "--rank", "2", "-o", "out/new.safetensors"],
      b""),
     ("export", "m.", ["convert", M, "-o", "out/new.npz"], b""),

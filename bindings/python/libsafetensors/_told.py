@@ -137,10 +137,8 @@ def tells_beside(path: str, output: Any) -> bool:
     """Whether a file beside the model, and beside the output unless that is None, may tell
     something of its tensors by their names."""
     folder = os.path.dirname(path)
-    if output is not None:
-        beside = os.path.dirname(os.fsdecode(output))
-        if not os.path.isdir(beside or ".") or not os.path.samefile(folder or ".", beside or "."):
-            return False
+    if output is not None and not _in_one_folder(path, os.fsdecode(output)):
+        return False
     return has_adapter_config(path) or any(
         os.path.lexists(os.path.join(folder, name))
         for name in ("config.json", "quantize_config.json", "hf_quant_config.json"))

@@ -6,13 +6,6 @@
 
 #include <string.h>
 
-/* Whether a module has that name, or an end of it after a dot. */
-static bool is_module_end(sft_span module, sft_span end) {
-    return module.len >= end.len
-        && memcmp(module.data + module.len - end.len, end.data, end.len) == 0
-        && (module.len == end.len || module.data[module.len - end.len - 1] == '.');
-}
-
 static bool holds_name(sft_span text, sft_span part) {
     for (size_t at = 0; at + part.len <= text.len; at++)
         if (memcmp(text.data + at, part.data, part.len) == 0) return true;
@@ -26,11 +19,11 @@ static bool is_tied(const sfti_ignoring *of, sft_span embedding, sft_span module
     bool inside = sft_span_equal(of->layout, sft_span_cstr("modelopt"));
     for (size_t i = 0; i < of->count; i++) {
         const sfti_ignoring_module *one = &of->modules[i];
-        bool same = one->codes ? is_module_end(one->name, module)
+        bool same = one->codes ? sfti_module_ends(one->name, module)
                                  || (inside && holds_name(one->name, module))
                                : one->spared && sft_span_equal(one->name, module);
         if (same) return false;
-        found = found || is_module_end(one->name, embedding);
+        found = found || sfti_module_ends(one->name, embedding);
     }
     return found;
 }
@@ -102,7 +95,7 @@ static sft_span behind(sft_span module, sft_span names) {
 /* Whether a module with that end of its name is quantised; names: and begins with one of these. */
 static bool is_coded(const sfti_ignoring *of, sft_span end, const sft_span *names) {
     for (size_t i = 0; i < of->count; i++)
-        if (of->modules[i].codes && is_module_end(of->modules[i].name, end)
+        if (of->modules[i].codes && sfti_module_ends(of->modules[i].name, end)
             && (!names || behind(of->modules[i].name, *names).data))
             return true;
     return false;

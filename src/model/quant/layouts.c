@@ -240,16 +240,19 @@ bool sfti_layout_stem(const sfti_quant_layout *layout, sft_span tensor, sft_span
     return false;
 }
 
+bool sfti_module_ends(sft_span module, sft_span end) {
+    return module.len >= end.len
+        && memcmp(module.data + module.len - end.len, end.data, end.len) == 0
+        && (module.len == end.len || module.data[module.len - end.len - 1] == '.');
+}
+
 bool sfti_layout_inside(const sfti_layout_part *part, sft_span tensor) {
     sft_span modules = part->in, one;
     if (modules.len == 0) return true;
     while (tensor.len > 0 && tensor.data[tensor.len - 1] != '.') tensor.len--;
     if (tensor.len > 0) tensor.len--;
     while (sfti_layout_word(&modules, '|', &one))
-        if (tensor.len >= one.len
-            && memcmp(tensor.data + tensor.len - one.len, one.data, one.len) == 0
-            && (tensor.len == one.len || tensor.data[tensor.len - one.len - 1] == '.'))
-            return true;
+        if (sfti_module_ends(tensor, one)) return true;
     return false;
 }
 

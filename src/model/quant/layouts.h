@@ -108,6 +108,8 @@ bool sfti_layout_line(sft_span *lines, const char *word, sft_span *first, sft_sp
 
 /* The stem of a name that one of the codes' names fits; false: it fits none. */
 bool sfti_layout_stem(const sfti_quant_layout *layout, sft_span tensor, sft_span *stem);
+/* Whether a module has that name, or an end of it after a dot. */
+bool sfti_module_ends(sft_span module, sft_span end);
 /* Whether a tensor is in a module in which the part may be. */
 bool sfti_layout_inside(const sfti_layout_part *part, sft_span tensor);
 /* A name for that stem, in a buffer of SFTI_PART_NAME bytes; empty: none, or too long. */

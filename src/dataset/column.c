@@ -159,13 +159,26 @@ static sft_span type_shown(const sfti_ds_column *c) {
     return sft_span_cstr(c->has_dtype ? sft_dtype_describe(c->dtype)->name : "another type");
 }
 
+bool sfti_ds_column_open(const sfti_ds_column *c) {
+    return !c->encoding && !c->has_shape && type_has(c->type, "list");
+}
+
+/* Lists of what an open column has: of numbers, if they are in no other lists. */
+static bool open_takes(const sfti_ds_column *was, const sfti_ds_column *is) {
+    size_t lists = 0;
+    for (size_t i = 0; i < was->type.len; i++) lists += was->type.data[i] == '<';
+    return is->encoding <= SFTI_ENCODING_NESTED &&
+           (is->encoding != SFTI_ENCODING_LIST || lists == 1);
+}
+
 sft_code sfti_ds_column_agrees(const sfti_ds_column *is, const sfti_ds_column *was,
                                sft_error *err) {
     static const char *const kinds[] = { "rows of one shape", "lists", "nested rows", "bytes",
                                          "text" };
     char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];
-    const bool fits = types_fit(is, was);
-    if (is->encoding != was->encoding &&
+    const bool open = sfti_ds_column_open(was);
+    const bool fits = types_fit(is, was) && (!open || open_takes(was, is));
+    if (is->encoding != was->encoding && !open &&
         !(was->encoding == SFTI_ENCODING_NESTED && is->encoding < SFTI_ENCODING_NESTED) &&
         (was->encoding != SFTI_ENCODING_LIST || is->encoding != SFTI_ENCODING_FIXED ||
          (is->has_shape && is->rank != 1)))

@@ -138,6 +138,8 @@ bool sfti_ds_columns_same(const sfti_ds_column *a, const sfti_ds_column *b, size
 void sfti_ds_column_join(sfti_ds_column *to, const sfti_ds_column *other, sft_dataset_mode mode);
 /* Whether a tensor, whose first dimension is samples, has the column's dtype and shape. */
 bool sfti_ds_column_holds(const sfti_ds_column *c, const sft_tensor *t);
+/* Whether nothing is known of its lists but their type, because there were no rows. */
+bool sfti_ds_column_open(const sfti_ds_column *c);
 /* SFT_DATASET_DISAGREES where dtypes or shapes, both known, differ. was: of the dataset. */
 sft_code sfti_ds_column_agrees(const sfti_ds_column *is, const sfti_ds_column *was,
                                sft_error *err);
@@ -199,9 +201,11 @@ typedef struct sfti_ds_inner {
     sft_dtype dtype; /* PLAIN */
     uint64_t width;  /* PLAIN: bytes of a value that is a row of U8, else 0 */
     bool text;       /* BYTES: UTF-8 */
+    bool fixed;      /* LIST: of `size` elements each */
+    uint64_t size;
 } sfti_ds_inner;
 
-/* SFT_BAD_ARGUMENT for a text that is not a type of a NESTED column. */
+/* SFT_BAD_ARGUMENT for a text that is not a type of a column, but for "fixed_shape_tensor". */
 sft_code sfti_ds_type_parse(sft_span column, sft_span type, sfti_arena *arena,
                             sfti_ds_inner **out, size_t *count, sft_error *err);
 

@@ -157,7 +157,10 @@ static bool type_next(type_reader *r, sft_span name, size_t parent, bool *open) 
     if (type_take(r, "struct<")) return true;
     one->form = SFTI_FORM_LIST;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        if (type_take(r, lists[i])) return true;
+        if (type_take(r, lists[i])) {
+            one->fixed = i == 4;
+            return true;
+        }
     *open = false;
     return type_value_read(r, one);
 }
@@ -168,13 +171,15 @@ static bool type_all(type_reader *r, sft_span name) {
     if (!type_next(r, name, parent, &open)) return false;
     if (open) parent = 0;
     while (parent != SIZE_MAX) {
-        const sfti_ds_inner *around = &r->all[parent];
+        sfti_ds_inner *around = &r->all[parent];
         const bool first = r->count == parent + 1;
         const bool fields = around->form == SFTI_FORM_STRUCT;
         if (!first && type_take(r, ">")) {
             parent = around->parent;
-            const bool sized = !fields && type_take(r, "[");
-            if (sized && (type_number(r) == UINT64_MAX || !type_take(r, "]"))) return false;
+            if (!around->fixed) continue;
+            if (!type_take(r, "[")) return false;
+            around->size = type_number(r);
+            if (around->size == UINT64_MAX || !type_take(r, "]")) return false;
             continue;
         }
         if (!first && !(fields && type_take(r, ", "))) return false;

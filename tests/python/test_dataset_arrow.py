@@ -220,6 +220,56 @@ def test_tensors_are_fixed_shape_tensors(tmp_path):
         assert rows.to_arrow().equals(table) and rows[1]["x"].shape == (2, 3)
 
 
+def permuted():
+    return pa.FixedShapeTensorArray.from_numpy_ndarray(
+        np.arange(24, dtype=np.int16).reshape(2, 3, 4).transpose(0, 2, 1))
+
+
+def shaped(text):
+    """A fixed_shape_tensor of this metadata, which pyarrow would not make."""
+    field = pa.field("a", pa.list_(pa.int16(), 4), metadata={
+        "ARROW:extension:name": "arrow.fixed_shape_tensor", "ARROW:extension:metadata": text})
+    return pa.table([pa.array([[1, 2, 3, 4]] * 2, field.type)], pa.schema([field]))
+
+
+def wrappers():
+    return [lambda one: one, lambda one: pa.ListArray.from_arrays([0, 1, 2], one),
+            lambda one: pa.StructArray.from_arrays([one], ["f"]),
+            lambda one: pa.ListArray.from_arrays([0, 1, 2], pa.StructArray.from_arrays([one], ["f"]))]
+
+
+@pytest.mark.parametrize("wrap", wrappers())
+def test_tensors_whose_order_would_be_lost(tmp_path, wrap):
+    with pytest.raises(TypeError, match="permuted") as caught:
+        dataset.write(pa.table({"a": wrap(permuted())}), tmp_path / "d", batch_size=2)
+    assert caught.value.code == "column_type" and not (tmp_path / "d").exists()
+
+
+@pytest.mark.parametrize("text", ['{"shape":[3,2]}', '{"shape":[]}', "", "{", '{"shape":[-2,-2]}',
+                                  '{"shape":[2,2],"permutation":[0]}'])
+def test_tensors_of_a_wrong_shape(tmp_path, text):
+    class Given:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return shaped(text).__arrow_c_stream__()
+    with pytest.raises(TypeError, match="fixed_shape_tensor"):
+        dataset.write(Given(), tmp_path / "d", batch_size=2)
+
+
+@pytest.mark.parametrize("wrap", wrappers()[1:])
+def test_extensions_below_the_top(tmp_path, wrap):
+    """They are what the manifest says: bool, and the storage of tensors."""
+    of = pa.ExtensionArray.from_storage
+    tensors = of(pa.fixed_shape_tensor(pa.int8(), [2, 2]),
+                 pa.array([[1, 2, 3, 4], [5, 6, 7, 8]], pa.list_(pa.int8(), 4)))
+    truths = of(pa.bool8(), pa.array([0, 2], pa.int8()))
+    for given, want in ((tensors, tensors.storage), (truths, pa.array([False, True]))):
+        with written(tmp_path, pa.table({"a": wrap(given)})) as rows:
+            assert rows.to_arrow()["a"].combine_chunks() == wrap(want)
+            assert len([rows[i] for i in range(2)]) == 2
+        told = dataset.verify(tmp_path / "d", deep=True)
+        assert told["ok"], told["findings"]
+
+
 # ── Rows ──
 
 NESTED = pa.table({
@@ -316,6 +366,61 @@ def test_appends_of_types(tmp_path):
     add([[[1], [2]], [[3], [4]]], nested, "overwrite")
     with pytest.raises(ValueError, match=r"\[2, 1\] as in the dataset, found \[1, 1\]"):
         add([[[1]], [[1], [2, 3]]], nested)
+
+
+@pytest.mark.parametrize("kind, values, encoding", [
+    (pa.list_(pa.int64()), [[1], [2, 3]], "list"), (pa.list_(pa.int64()), [[1, 2], [2, 3]], None),
+    (pa.list_(pa.list_(pa.int64())), [[[1]], [[2, 3], [4]]], "nested"),
+    (pa.list_(pa.list_(pa.int64()), 2), [[[1], [2]], [[2, 3], [4]]], "nested")])
+@pytest.mark.parametrize("size", [1, 2])
+def test_lists_behind_no_rows(tmp_path, kind, values, encoding, size):
+    def add(some, mode="append"):
+        return dataset.write(pa.table({"x": pa.array(some, kind)}), tmp_path, batch_size=size,
+                             mode=mode)
+    add([], "error")
+    with dataset.open(tmp_path) as rows:
+        for framework in FRAMEWORKS:
+            assert len(rows.take([], framework)["x"]) == len(rows[0:0]["x"]) == 0
+    assert add(values)["columns"]["x"].get("encoding") == encoding
+    with dataset.open(tmp_path) as rows:
+        assert plain(list(rows.take(range(2))["x"])) == values
+    dataset.compact(tmp_path, batch_size=2)
+    with dataset.open(tmp_path) as rows:
+        assert rows.to_arrow()["x"].to_pylist() == values
+    told = dataset.verify(tmp_path, deep=True)
+    assert told["ok"], told["findings"]
+
+
+def test_lists_behind_no_rows_are_of_their_type(tmp_path):
+    dataset.write(pa.table({"x": pa.array([], pa.list_(pa.list_(pa.int64())))}), tmp_path, batch_size=2)
+    with pytest.raises(ValueError, match="expected list<list<int64>> as in the dataset, found list<int64>"):
+        dataset.write(pa.table({"x": [[1], [2, 3]]}), tmp_path, batch_size=2, mode="append")
+
+
+TYPED = pa.table({
+    "i": [1, 2, 3], "s": ["a", "b", "c"], "l": [[1], [2, 3], []],
+    "f": pa.array([[1., 2.]] * 3, pa.list_(pa.float32(), 2)),
+    "t": pa.array([1, 2, 3], pa.timestamp("us", "UTC")),
+    "w": pa.array([b"aa"] * 3, pa.binary(2)), "w0": pa.array([b""] * 3, pa.binary(0)),
+    "st": [{"a": 1}] * 3, "ll": pa.array([[1], [2], []], pa.list_(pa.timestamp("s")))})
+
+
+@pytest.mark.parametrize("name, kind", [
+    (None, None), ("i", "string"), ("i", "list<float>"), ("i", "double"), ("i", "nothing"),
+    ("s", "int64"), ("s", "binary"), ("s", "fixed_shape_tensor"), ("l", "list<float>"),
+    ("l", "list<list<int64>>"), ("f", "float"), ("f", "fixed_size_list<float>[3]"),
+    ("f", "list<float>[2]"), ("t", "date32[day]"), ("w", "fixed_size_binary[3]"),
+    ("st", "string"), ("ll", "list<int32>")])
+def test_types_that_do_not_fit(tmp_path, name, kind):
+    """verify finds what Arrow refuses."""
+    dataset.write(TYPED, tmp_path, batch_size=2)
+    path = tmp_path / "dataset_manifest.json"
+    manifest = json.loads(path.read_text())
+    if name:
+        manifest["columns"][name]["type"] = kind
+    path.write_text(json.dumps(manifest))
+    told = dataset.verify(tmp_path)
+    assert told["ok"] == (name is None), told["findings"]
 
 
 # ── What has no place ──

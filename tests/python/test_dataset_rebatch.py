@@ -1,11 +1,14 @@
 """compact(batch_size=): batches of another size, the same rows in the same order."""
+import json
 import os
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from libsafetensors import dataset
+from libsafetensors import SafetensorError, dataset
 
 pa = pytest.importorskip("pyarrow")
 
@@ -82,3 +85,88 @@ def test_what_cannot_be_divided(tmp_path):
             assert len(again.shards) == 1 and pa.table(again) == pa.table(rows)
     with pytest.raises(ValueError, match="batch_size"):
         dataset.compact(tmp_path / "text", batch_size=0)
+
+
+# ── Damage ──
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[-8] ^= 0x40
+    path.write_bytes(data)
+
+
+def first(path, pattern="part-*"):
+    return sorted(path.glob(pattern))[0]
+
+
+def refused(path, damaged, call):
+    """Nothing gives a damaged file's rows a new digest."""
+    files = sorted(os.listdir(path))
+    with pytest.raises(SafetensorError, match=damaged.name + ": expected the digest") as caught:
+        call()
+    assert caught.value.code == "dataset_shard" and sorted(os.listdir(path)) == files
+    assert not dataset.verify(path, deep=True)["ok"]
+
+
+def test_damaged_batches_are_not_compacted(tmp_path):
+    dataset.write(pa.table({"x": range(100, 110)}), tmp_path, batch_size=3)
+    flip(first(tmp_path))
+    refused(tmp_path, first(tmp_path), lambda: dataset.compact(tmp_path, batch_size=4, drop_old=True))
+    dataset.delete(tmp_path, rows=[1])
+    refused(tmp_path, first(tmp_path), lambda: dataset.compact(tmp_path))
+    dataset.delete(tmp_path, rows=[0, 1])  # all rows of the shard: a way out
+    dataset.compact(tmp_path, drop_old=True)
+    assert dataset.verify(tmp_path, deep=True)["ok"] and held(tmp_path) == [*range(103, 110)]
+
+
+def test_damaged_rows_of_names_are_not_compacted(tmp_path):
+    for i in range(2):
+        dataset.write(pa.table({"n": ["a%d" % i, "b%d" % i], "x": [i, i + 1]}), tmp_path,
+                      name_col="n", mode="append")
+    flip(first(tmp_path))
+    refused(tmp_path, first(tmp_path), lambda: dataset.compact(tmp_path, target_bytes=1 << 20))
+
+
+@pytest.mark.parametrize("pattern", ["part-*", ".part-*"])
+def test_damaged_columns_are_not_merged(tmp_path, pattern):
+    dataset.write(pa.table({"x": range(10)}), tmp_path / "d", batch_size=5)
+    dataset.add_column(tmp_path / "d", "y", [*range(10)])
+    damaged = first(tmp_path / "d", pattern)
+    flip(damaged)
+    refused(tmp_path / "d", damaged, lambda: dataset.compact(tmp_path / "d"))
+    dataset.write(pa.table({"z": range(10)}), tmp_path / "other", batch_size=5)
+    done = subprocess.run([dataset_command(), "dataset", "add-column", "--from", tmp_path / "d",
+                           "--column", "y", tmp_path / "other"], capture_output=True, text=True)
+    assert done.returncode == (2 if pattern == ".part-*" else 0), done.stderr  # the other is not read
+
+
+def dataset_command():
+    return os.path.join(os.path.dirname(sys.executable), "safetensors")
+
+
+def test_a_copy_of_a_damaged_dataset(tmp_path):
+    source, copy = tmp_path / "d", tmp_path / "copy"
+    dataset.write(pa.table({"x": range(10)}), source, batch_size=5)
+    dataset.add_column(source, "y", [*range(10)])
+    flip(first(source, ".part-*"))
+    for rows in (dataset.open(source), [dataset.open(source)]):
+        refused(source, first(source, ".part-*"), lambda rows=rows: dataset.write(
+            rows, copy, batch_size=3))
+        assert not copy.exists()
+    for options in ({"columns": "x"}, {"rows": (5, 10)}):  # which leave out the damaged file
+        dataset.write(dataset.open(source, **options), copy, batch_size=3, mode="overwrite")
+    assert held(copy) == [*range(5, 10)]
+
+
+def test_a_manifest_that_hides_rows(tmp_path):
+    dataset.write(pa.table({"x": range(10)}), tmp_path, batch_size=4)
+    path = tmp_path / "dataset_manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["shards"][0]["valid_samples"] = 3
+    manifest["total_valid_samples"] = 9
+    path.write_text(json.dumps(manifest))
+    for call in (lambda: held(tmp_path), lambda: dataset.ls(tmp_path),
+                 lambda: dataset.compact(tmp_path, batch_size=5)):
+        with pytest.raises(SafetensorError, match="expected .*valid_samples") as caught:
+            call()
+        assert caught.value.code == "dataset_shard"

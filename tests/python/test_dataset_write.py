@@ -134,7 +134,8 @@ def test_a_value_without_a_place(tmp_path):
     ([1.0, 2.0, 2.5], "I32", "2.5"), ([1.0, 2.0, float("nan")], "I64", "NaN"),
     ([1.0, 2.0, float("inf")], "U8", "inf"), ([1.0, 2.0, -1.0], "U16", "-1"),
     ([1.0, 2.0, 3e9], "I32", "3e+09"), ([1.0, 0.0, 2.0], "BOOL", "2"),
-    ([1.0, float("inf"), 1e6], "F16", "1000000"), ([1.0, 448.0, 500.0], "F8_E4M3", "500")])
+    ([1.0, float("inf"), 1e6], "F16", "1000000"), ([1.0, 448.0, 500.0], "F8_E4M3", "500"),
+    ([1.0, 2.0, 0.0], "F8_E8M0", "0"), ([True, True, False], "F8_E8M0", "0")])
 @pytest.mark.parametrize("rows", [list, lambda values: [[value] for value in values]])
 @pytest.mark.parametrize("mode", [{"batch_size": 2}, {"name_col": "k"}])
 def test_values_that_do_not_fit(tmp_path, values, dtype, found, rows, mode):
@@ -143,6 +144,16 @@ def test_values_that_do_not_fit(tmp_path, values, dtype, found, rows, mode):
         dataset.write(table, tmp_path / "d", columns="x", dtype=dtype, **mode)
     assert caught.value.code == "row_value"
     assert list(tmp_path.glob("d/[!.]*")) == []
+
+
+@pytest.mark.parametrize("one", [1.0, True, [1.0]])
+def test_nulls_and_padding_of_a_dtype_without_zero(write, tmp_path, one):
+    write(pa.table({"c": [None, one, one, None, one]}), batch_size=4, dtype="F8_E8M0",
+          tail_strategy="pad")
+    if not isinstance(one, list):
+        assert only(tmp_path / "d") == (bytes([0, 127, 127, 0, 127, 0, 0, 0]), "F8_E8M0")
+    with dataset.open(tmp_path / "d") as rows:
+        assert [row["c"] is None for row in rows] == [True, False, False, True, False]
 
 
 def test_whole_numbers_become_integers(write, tmp_path):
@@ -466,11 +477,27 @@ def test_what_is_no_table(tmp_path):
     class Lazy:
         def __getitem__(self, key):
             raise TypeError("not subscriptable")
-    for given in (5, object(), [1, 2], [{"a": 1}], {"a": "text"}, Lazy()):
+    for given in (5, object(), [1, 2], [{"a": 1}], {"a": "text"}, Lazy(),
+                  {"a": {"x": 1}}, {"a": {1, 2}}):
         with pytest.raises(TypeError, match="batches: expected"):
             dataset.write(given, tmp_path / "d", batch_size=1)
     with pytest.raises(ValueError, match="at least one"):
         dataset.write([], tmp_path / "d", batch_size=1)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("shape", [(3,), (3, 2), (0, 2), (3, 0)])
+def test_torch_dtypes_that_numpy_lacks(write, tmp_path, dtype, shape):
+    torch = pytest.importorskip("torch")
+    kind = getattr(torch, dtype)
+    whole = torch.arange(12.).reshape(3, 4)[:shape[0], :(*shape, 1)[1]].reshape(shape).to(kind)
+    made = write({"c": whole}, batch_size=2)
+    if shape[0]:
+        name = {"bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2"}[dtype]
+        assert made["columns"]["c"] == {"dtype": name, "shape": list(shape[1:])}
+        with dataset.open(tmp_path / "d") as rows:
+            back = rows.take(range(3), "torch")["c"]
+        assert back.dtype == kind and back.float().equal(whole.float())
 
 
 def test_exceptions_of_a_generator_are_raised(tmp_path):

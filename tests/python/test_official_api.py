@@ -2,7 +2,7 @@
 import ast
 import copy
 import errno
-import importlib
+import importlib.util
 import inspect
 import io
 import os
@@ -115,6 +115,27 @@ def test_tensors(path, framework, backend):
     kept["b"][:] = 0
     with safe_open(path, framework, backend=backend) as f:
         np.testing.assert_array_equal(f.get_tensor("b"), MATRIX)
+
+
+@pytest.mark.parametrize("framework, module", [("tf", "tensorflow"), ("mlx", "mlx")])
+def test_a_framework_that_is_not_installed(path, framework, module):
+    if importlib.util.find_spec(module):
+        pytest.skip("%s is installed" % module)
+    with safe_open(path, framework) as f:  # officially, too: the header needs no framework
+        assert "b" in f.keys() and f.get_slice("b").get_shape() == list(MATRIX.shape)
+        with pytest.raises(ModuleNotFoundError, match=module):
+            f.get_tensor("b")
+
+
+def test_a_path_with_nul(tmp_path):
+    """The official classes: FileNotFoundError and SafetensorError."""
+    name = str(tmp_path / "a\0b")
+    for call in (lambda: safe_open(name, "np"), lambda: ours.load_file(name)):
+        with pytest.raises(FileNotFoundError, match="No such file or directory"):
+            call()
+    with pytest.raises(SafetensorError, match="^Error while serializing: "):
+        ours.save_file({"a": MATRIX}, name)
+    assert not list(tmp_path.iterdir())
 
 
 def test_closed(path):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from errno import ENOENT
 from typing import Any
 
 from . import _core
 from ._core import SafetensorError
 from ._dtypes import HEADER_NAMES
+from ._errors import coded
 from ._types import Backend, BytesOptions, Level, Mode, SaveOptions, Unpack
 
 __all__ = ["DEFAULT_BACKEND", "bytes_view", "check_metadata", "check_path", "check_target",
@@ -124,6 +126,9 @@ def open_file(source: Any, backend: Backend = DEFAULT_BACKEND,
             'backend "%s" is invalid (expected one of: "mmap", "pread")' % (backend,))
     is_path = isinstance(source, (str, bytes, os.PathLike)) and not _core.is_url(source)
     mode = open_mode(backend, framework, is_path, shared=shared)
+    if is_path and "\0" in os.fsdecode(source):  # officially there is no such file
+        raise coded(FileNotFoundError, "No such file or directory: %s" % os.fsdecode(source),
+                    "not_found", errno=ENOENT, path=os.fsdecode(source))
     try:
         return _core.open(source, mode=mode, level=level)
     except SafetensorError as error:
@@ -197,6 +202,9 @@ def write_file(rows: Sequence[Any], filename: Any, metadata: Any,
     progress = options.get("progress")
     metadata = check_metadata(metadata)
     check_target(filename)
+    if isinstance(filename, (str, bytes, os.PathLike)) and "\0" in os.fsdecode(filename):
+        raise coded(SafetensorError, "Error while serializing: expected a path without NUL, found "
+                    "%r" % os.fsdecode(filename), "bad_argument")
     try:
         with watch(progress, "saving") as tick:
             _core.save_file(filename, rows, metadata,

@@ -80,8 +80,29 @@ def paddle_tensor(tensor: _core.Tensor, device: Any = None) -> Any:
     return paddle.to_tensor(bits, place=place).view(name)
 
 
+def _tensorflow(tensor: _core.Tensor) -> Any:
+    from tensorflow import convert_to_tensor
+    return convert_to_tensor(tensor.numpy())
+
+
+def _jax(tensor: _core.Tensor) -> Any:
+    from jax.numpy import array
+    return array(tensor.numpy())  # a copy: jax may keep memory of numpy's, and a map is writable
+
+
+def _mlx(tensor: _core.Tensor) -> Any:
+    from mlx.core import array
+    return array(tensor.numpy())
+
+
+_LATE = {"tensorflow": _tensorflow, "jax": _jax, "mlx": _mlx}
+
+
 def maker(framework: str, device: Any) -> Callable[[_core.Tensor], Any]:
-    """Returns a function from our tensor to the framework's; imports the framework."""
+    """Returns a function from our tensor to the framework's; imports the framework if the official
+    package does so when a file is opened, not with its first tensor."""
+    if framework in _LATE:
+        return _LATE[framework]
     if framework == "numpy":
         __import__("numpy")
         return _core.Tensor.numpy
@@ -90,15 +111,5 @@ def maker(framework: str, device: Any) -> Callable[[_core.Tensor], Any]:
         if device is None:
             return _core.Tensor.torch
         return lambda tensor: moved(tensor, device)
-    if framework == "tensorflow":
-        from tensorflow import convert_to_tensor
-        return lambda tensor: convert_to_tensor(tensor.numpy())
-    if framework == "jax":
-        from jax.numpy import array as jax_array
-        # A copy: jax may keep the memory of a numpy array, and a map is writable.
-        return lambda tensor: jax_array(tensor.numpy())
-    if framework == "mlx":
-        from mlx.core import array as mlx_array
-        return lambda tensor: mlx_array(tensor.numpy())
     __import__("paddle")
     return lambda tensor: paddle_tensor(tensor, device)

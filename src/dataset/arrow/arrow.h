@@ -41,6 +41,10 @@ typedef struct sfti_arrow_type {
 sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *arena,
                               sfti_arrow_type *out, sft_error *err);
 
+/* SFT_COLUMN_TYPE when a type, or lists in it, are a fixed_shape_tensor whose elements are not in
+ * the order of its shape, or whose shape is none of theirs: as its storage it would lose both. */
+sft_code sfti_arrow_shapes_check(const struct ArrowSchema *schema, sft_error *err);
+
 /* Whether a schema, or what its dictionary has, is of one of these formats. */
 bool sfti_arrow_has_format(const struct ArrowSchema *schema, const char *const formats[3]);
 extern const char *const sfti_arrow_texts[3]; /* the formats of text */

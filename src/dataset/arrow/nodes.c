@@ -52,7 +52,10 @@ sft_code sfti_ds_column_form(const struct ArrowSchema *schema, sft_dataset_mode 
         if (schema->n_children > 0 && schema->children) return SFT_OK;
         return sfti_fail(err, SFT_COLUMN_TYPE, "a struct without fields has no tensors");
     }
+    code = sfti_arrow_shapes_check(schema, err);
+    if (code) return code;
     code = sfti_arrow_type_read(schema, arena, &type, err);
+    type.has_shape = type.has_shape && top; /* below, types are told as their storage */
     if (code == SFT_COLUMN_TYPE && batch && form_is_list(schema, &list)) {
         c->form = SFTI_FORM_LIST;
         c->encoding = SFTI_ENCODING_NESTED;
@@ -137,7 +140,8 @@ static sft_code node_one(node_builder *b, sfti_ds_node *node) {
     if (node->column.form != SFTI_FORM_ARRAY || !batch) return node_add(b, node);
     sft_code code = sfti_arrow_type_read(node->schema, b->arena, &type, b->err);
     /* A shape that was asked for is kept. */
-    bool same = node->column.rank == type.depth && !type.has_shape;
+    const bool shaped = type.has_shape && node->parent == SFTI_NO_NODE;
+    bool same = node->column.rank == type.depth && !shaped;
     for (uint32_t i = 0; !code && same && node->column.has_shape && i < type.depth; i++)
         same = type.list[i].fixed && type.list[i].length == node->column.shape[i];
     if (code || !same) return code ? code : node_add(b, node);

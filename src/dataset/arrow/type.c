@@ -30,6 +30,12 @@ static bool type_is_extension(const struct ArrowSchema *schema, const char *name
     return sft_span_equal(arrow_metadata(schema, "ARROW:extension:name"), sft_span_cstr(name));
 }
 
+/* Truth values, a byte each. */
+static bool type_is_bool8(const struct ArrowSchema *schema) {
+    return schema->format && strcmp(schema->format, "c") == 0 &&
+           type_is_extension(schema, "arrow.bool8");
+}
+
 const char *const sfti_arrow_texts[3] = { "u", "U", "vu" };
 
 bool sfti_arrow_has_format(const struct ArrowSchema *schema, const char *const formats[3]) {
@@ -260,6 +266,7 @@ static void text_close(text_run *t, const text_frame *frame) {
 static bool text_open(text_run *t, const struct ArrowSchema *schema, bool dictionaries,
                       const char *name, text_frame *frame) {
     const char *format = schema->format;
+    const struct ArrowSchema *value = schema->dictionary ? schema->dictionary : schema;
     *frame = (text_frame){ .schema = schema };
     frame->fields = format && strcmp(format, "+s") == 0;
     const bool list =
@@ -268,7 +275,7 @@ static bool text_open(text_run *t, const struct ArrowSchema *schema, bool dictio
         schema->n_children < 0 || (schema->n_children && !schema->children)) {
         if (schema->dictionary && dictionaries) text_put(t, "dictionary of ");
         if (name) text_put(t, name);
-        else text_leaf(t, schema->dictionary ? schema->dictionary->format : format);
+        else text_leaf(t, type_is_bool8(value) ? "b" : value->format);
         return false;
     }
     const sfti_arrow_list *l = &frame->list;
@@ -310,6 +317,8 @@ void sfti_arrow_type_text(const struct ArrowSchema *schema, char buffer[SFTI_ARR
 
 /* ── fixed_shape_tensor ── */
 
+#define SHAPE_NAME "arrow.fixed_shape_tensor"
+
 static bool shape_dims(sfti_json *json, uint64_t *dims, uint32_t *rank) {
     *rank = 0;
     if (sfti_json_next(json) != SFTI_JSON_ARRAY) return false;
@@ -339,20 +348,47 @@ static bool shape_text(sft_span text, uint64_t *dims, uint32_t *rank) {
     }
     for (uint32_t i = 0; i < ordered; i++)
         if (order[i] != i) return false;
-    return found && json.type == SFTI_JSON_OBJECT_END;
+    return found && (!ordered || ordered == *rank) && json.type == SFTI_JSON_OBJECT_END;
+}
+
+static sft_code shape_dims_of(const struct ArrowSchema *schema, uint64_t dims[SFT_MAX_RANK],
+                              uint32_t *rank, sft_error *err) {
+    uint64_t elements;
+    sfti_arrow_list list;
+    sft_span text = arrow_metadata(schema, "ARROW:extension:metadata");
+    if (!text.data || !shape_text(text, dims, rank))
+        return type_refused(schema, "a fixed_shape_tensor without a shape, or permuted", err);
+    sft_code code = sft_shape_size(SFT_U8, dims, *rank, &elements, NULL, err);
+    if (code) return code;
+    if (schema->dictionary ||
+        !sfti_arrow_list_read(schema->format, &list) || !list.fixed || elements != list.length)
+        return type_refused(schema, "a fixed_shape_tensor whose shape does not match its length",
+                            err);
+    return SFT_OK;
+}
+
+sft_code sfti_arrow_shapes_check(const struct ArrowSchema *schema, sft_error *err) {
+    uint64_t dims[SFT_MAX_RANK];
+    uint32_t rank;
+    sfti_arrow_list list;
+    for (const struct ArrowSchema *at = schema; at && at->format; at = at->children[0]) {
+        sft_code code = type_is_extension(at, SHAPE_NAME) ? shape_dims_of(at, dims, &rank, err)
+                                                          : SFT_OK;
+        if (code) return code;
+        if (at->dictionary || !sfti_arrow_list_read(at->format, &list) || at->n_children != 1 ||
+            !at->children)
+            break;
+    }
+    return SFT_OK;
 }
 
 static sft_code shape_read(const struct ArrowSchema *schema, sfti_arena *arena,
                            sfti_arrow_type *out, sft_error *err) {
-    uint64_t dims[SFT_MAX_RANK], elements;
-    sft_span text = arrow_metadata(schema, "ARROW:extension:metadata");
-    if (!text.data || !shape_text(text, dims, &out->rank))
-        return type_refused(schema, "a fixed_shape_tensor without a shape, or permuted", err);
-    sft_code code = sft_shape_size(SFT_U8, dims, out->rank, &elements, NULL, err);
+    uint64_t dims[SFT_MAX_RANK];
+    sft_code code = shape_dims_of(schema, dims, &out->rank, err);
     if (code) return code;
-    if (out->depth != 1 || elements != out->list[0].length)
-        return type_refused(schema, "a fixed_shape_tensor whose shape does not match its length",
-                            err);
+    if (out->depth != 1)
+        return type_refused(schema, "a fixed_shape_tensor of lists", err);
     uint64_t *shape = sfti_arena_array(arena, out->rank, sizeof *shape);
     if (!shape) return sfti_fail_memory(err, out->rank * sizeof *shape);
     memcpy(shape, dims, out->rank * sizeof *shape);
@@ -387,8 +423,7 @@ static sft_code leaf_read(const struct ArrowSchema *at, sfti_arrow_type *out, sf
     out->opaque = row == &format_bytes || (row->leaf == SFTI_LEAF_NUMBER && row->bytes > 8);
     out->swapped = row != &format_bytes;
     out->width = row->width;
-    if (type_is_extension(value, "arrow.bool8") && row->dtype == SFT_I8)
-        out->dtype = SFT_BOOL;
+    if (type_is_bool8(value)) out->dtype = SFT_BOOL;
     return SFT_OK;
 }
 
@@ -409,7 +444,7 @@ sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *aren
         return type_refused(at, "lists of text or bytes have no dtype", err);
     if (!code && out->opaque && out->depth)
         return type_refused(at, "lists of decimals or fixed-size bytes have no dtype", err);
-    if (!code && type_is_extension(schema, "arrow.fixed_shape_tensor"))
+    if (!code && type_is_extension(schema, SHAPE_NAME))
         code = shape_read(schema, arena, out, err);
     return code;
 }

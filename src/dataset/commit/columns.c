@@ -27,6 +27,14 @@ sft_code sfti_commit_keys(const sft_commit *c, const sfti_ds_manifest *base,
     return sfti_ds_keys_apart(columns, count, o->separator, err);
 }
 
+/* Lists of a dataset without rows become those of its first ones. */
+static void column_fill(sfti_ds_column *to, const sfti_ds_column *first) {
+    const bool optional = to->optional, nullable = to->nullable;
+    *to = *first;
+    to->optional = optional;
+    to->nullable = to->nullable || nullable;
+}
+
 /* Those of the base, then new ones; each as all receipts have it. */
 sft_code sfti_commit_columns(sft_commit *c, sft_error *err) {
     const sfti_ds_column *from = c->columns.column;
@@ -38,6 +46,11 @@ sft_code sfti_commit_columns(sft_commit *c, sft_error *err) {
     sfti_ds_column *columns = sfti_arena_array(&c->work, (uint64_t)count + fresh, sizeof *columns);
     if (!columns) return sfti_fail_memory(err, count * sizeof *columns);
     if (count) memcpy(columns, from, count * sizeof *columns);
+    for (size_t k = 0; fresh && !c->base.sums.shards && k < count; k++) {
+        const sfti_ds_column *is =
+            sfti_ds_column_find(first->columns, first->column_count, columns[k].name);
+        if (is && sfti_ds_column_open(&columns[k])) column_fill(&columns[k], is);
+    }
     size_t all = count;
     for (size_t k = 0; k < fresh; k++) {
         if (!column_is_new(c, &first->columns[k])) continue;

@@ -50,6 +50,10 @@ typedef struct compaction {
 
 /* ── compact_shard.c ── */
 
+/* SFT_DATASET_SHARD unless a file that is to be rewritten has this digest (NULL: unknown): what was
+ * damaged would get a new one. */
+sft_code sfti_compact_intact(const compaction *c, const char *name, const char *sha256);
+
 /* Names of a new shard that replaces `first`: the final one, and the one until the commit. */
 sft_code sfti_compact_name(compaction *c, const sft_dataset_shard *first, char **name,
                            char stored[SFTI_STORED_NAME]);

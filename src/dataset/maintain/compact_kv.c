@@ -158,6 +158,10 @@ static sft_code open_group(compaction *c, const compact_group *g, compact_open *
     for (size_t i = 0; !code && i < n; i++)
         code = sfti_compact_order_add(&o->order, o->files[i], shadowed_has,
                                       &c->shadowed[g->first + i]);
+    for (size_t i = g->first; !code && i < g->end; i++) {
+        const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
+        code = sfti_compact_intact(c, s->name, s->sha256);
+    }
     return code ? code : sfti_compact_order_end(&o->order);
 }
 

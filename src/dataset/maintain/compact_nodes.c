@@ -272,6 +272,8 @@ static sft_code node_shard_open(sfti_compact_rows *r, size_t shard) {
     const sft_dataset_shard *facts = sft_dataset_shard_at(c->dataset, r->g->first + shard);
     node_shard s = { .r = r, .shard = shard };
     size_t used = 0; /* of the shard itself */
+    const char *intact = ""; /* the file whose digest was compared last: columns of one follow
+                              * one another */
     sft_file *file = NULL, *other = NULL; /* other: of s.place */
     sft_code code =
         sft_dataset_shard_open(c->dataset, r->g->first + shard, &c->open, &file, c->err);
@@ -287,6 +289,11 @@ static sft_code node_shard_open(sfti_compact_rows *r, size_t shard) {
                 code = sfti_ds_place_open(c->storage, m, s.place, &c->open, &other, c->err);
             if (!code && other) shard_mode(r, other);
             s.file = s.place ? other : file;
+            const char *name = s.place ? s.place->file : facts->name;
+            if (!code && s.file && strcmp(intact, name) != 0) {
+                code = sfti_compact_intact(c, name, s.place ? s.place->sha256 : facts->sha256);
+                intact = name;
+            }
         }
         s.used = 0;
         bool good = code || shard_node(&s, i, &code);

@@ -1,9 +1,33 @@
 /* One new shard of a compaction. Tests: test_dataset_compact.c. */
 #include "base/error.h"
+#include "base/job.h"
 #include "dataset/maintain/compact.h"
 
 #include <stdio.h>
 #include <string.h>
+
+typedef struct intact_read {
+    const sft_job *job;
+    uint64_t done;
+} intact_read;
+
+static sft_code intact_tick(void *ctx, uint64_t bytes, sft_error *err) {
+    intact_read *r = ctx;
+    r->done += bytes;
+    return sfti_job_tick(r->job, r->done, SFT_SIZE_UNKNOWN, err);
+}
+
+sft_code sfti_compact_intact(const compaction *c, const char *name, const char *sha256) {
+    intact_read read = { .job = c->job };
+    char found[65];
+    sft_code code = sha256 ? sfti_ds_digest_file(c->storage, name, &c->alloc, intact_tick, &read,
+                                                 found, c->err)
+                           : SFT_OK;
+    if (code || !sha256 || strcmp(found, sha256) == 0) return code;
+    return sfti_fail(c->err, SFT_DATASET_SHARD,
+                     "%s: expected the digest %s by the manifest, found %s: the file is damaged",
+                     name, sha256, found);
+}
 
 sft_code sfti_compact_save(compaction *c, const sft_part *parts, size_t count, const char *mode,
                            uint64_t samples, uint64_t valid, sft_span order, const char *stored,

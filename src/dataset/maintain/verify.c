@@ -6,7 +6,6 @@
 #include "dataset/read/masks.h"
 #include "dataset/read/places.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static void verify_numbers(verification *v, const char *shard, const char *what, uint64_t expected,
@@ -65,23 +64,16 @@ static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_
         sfti_verify_find(v, s->name, &e);
 }
 
-static void verify_mark(verification *v, const char *shard, const sft_file *file, const char *key,
-                        uint64_t expected, bool must) {
-    char number[24];
-    sft_span found;
-    (void)snprintf(number, sizeof number, "%llu", (unsigned long long)expected);
-    const bool has = sft_file_metadata_get_cstr(file, key, &found);
-    if (has ? !sft_span_equal(found, sft_span_cstr(number)) : must)
-        sfti_verify_tell(v, shard, "%s in its metadata: expected %s by the manifest", key, number);
+static void verify_mark(verification *v, const sft_dataset_shard *s, const sft_file *file,
+                        const char *key, uint64_t expected) {
+    if (!sfti_ds_shard_marked(file, v->m, key, s->samples, expected))
+        sfti_verify_tell(v, s->name, "%s in its metadata: expected %llu by the manifest", key,
+                         (unsigned long long)expected);
 }
 
 static void verify_marks(verification *v, const sft_dataset_shard *s, const sft_file *file) {
-    sft_span mark;
-    if (!sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark)) return;
-    verify_mark(v, s->name, file, "samples", s->samples, true);
-    if (v->m->ours)
-        verify_mark(v, s->name, file, "valid_samples", s->valid_samples,
-                    s->valid_samples != s->samples);
+    verify_mark(v, s, file, "samples", s->samples);
+    verify_mark(v, s, file, "valid_samples", s->valid_samples);
 }
 
 /* The manifest's columns that are in this file of the shard, or in the shard itself (NULL). */

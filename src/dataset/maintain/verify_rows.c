@@ -169,6 +169,9 @@ static sft_code rows_array(const rows_check *r, const rows_nested *n, size_t i,
     if (one->form != SFTI_FORM_PLAIN || one->width || values->dtype != one->dtype)
         return rows_wrong(r, values, "numbers as in the type");
     for (size_t k = i + 1; k <= leaf; k++) n->told[k] = true;
+    for (size_t k = i; k < leaf && !offsets && values->rank == leaf - i + 1; k++)
+        if (n->all[k].fixed && values->shape[k - i + 1] != n->all[k].size)
+            return rows_wrong(r, values, "lists as long as the type says");
     if (offsets && values->rank == 1) return rows_ends(r, offsets, n->rows[i], values, NULL);
     if (!offsets && values->rank == leaf - i + 1 && values->shape[0] == n->rows[i]) return SFT_OK;
     return rows_wrong(r, values, "rows of lists");

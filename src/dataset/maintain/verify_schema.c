@@ -1,5 +1,6 @@
 /* The manifest's schema is compared with its columns, or in KV mode with the tensors. Tests:
  * test_dataset_verify.c. */
+#include "base/error.h"
 #include "base/order.h"
 #include "dataset/maintain/verify.h"
 
@@ -13,9 +14,54 @@ static void schema_tell(verification *v, sft_span key) {
                      "of the dataset, found others", SFTI_CLIP(key, 100));
 }
 
+/* Whether rows of one shape, of lists around values, are of this type. */
+static bool type_shape_fits(const sfti_ds_column *c, const sfti_ds_inner *all, size_t count) {
+    const sfti_ds_inner *leaf = &all[count - 1]; /* behind the lists around it */
+    if (leaf->form != SFTI_FORM_PLAIN || (c->has_dtype && c->dtype != leaf->dtype)) return false;
+    for (size_t i = 0; i + 1 < count; i++)
+        if (all[i].form != SFTI_FORM_LIST ||
+            (all[i].fixed && c->has_shape && (i >= c->rank || c->shape[i] != all[i].size)))
+            return false;
+    if (!c->has_shape || (!leaf->width && c->rank == count - 1)) return true;
+    /* Bytes of a fixed number, which may be 0. */
+    return leaf->dtype == SFT_U8 && c->rank == count && c->shape[count - 1] == leaf->width;
+}
+
+static bool type_fits(const sfti_ds_column *c, const sfti_ds_inner *all, size_t count) {
+    switch (c->encoding) {
+    case SFTI_ENCODING_NESTED: return all->form == SFTI_FORM_LIST || all->form == SFTI_FORM_STRUCT;
+    case SFTI_ENCODING_BINARY:
+    case SFTI_ENCODING_UTF8:
+        return all->form == SFTI_FORM_BYTES && (!c->has_dtype || c->dtype == SFT_U8) &&
+               all->text == (c->encoding == SFTI_ENCODING_UTF8);
+    case SFTI_ENCODING_LIST:
+        return count == 2 && !all[1].width && type_shape_fits(c, all, count);
+    default: return type_shape_fits(c, all, count);
+    }
+}
+
+/* A column whose values are none of its type could be read by numbers, but not by Arrow. */
+static void schema_type(verification *v, const sfti_ds_column *c) {
+    sfti_arena work = { .alloc = v->alloc };
+    sfti_ds_inner *all = NULL;
+    size_t count = 0;
+    sft_error e = SFT_ERROR_INIT;
+    sft_code code = SFT_OK;
+    const bool tensor = sft_span_equal(c->type, sft_span_cstr("fixed_shape_tensor"));
+    if (!tensor) code = sfti_ds_type_parse(c->name, c->type, &work, &all, &count, &e);
+    if (code == SFT_OUT_OF_MEMORY) v->code = sfti_fail_as(v->err, code, &e);
+    else if (code || (tensor ? c->encoding != SFTI_ENCODING_FIXED : !type_fits(c, all, count)))
+        sfti_verify_tell(v, SFTI_DATASET_MANIFEST, "columns, %.*s: expected a type of its dtype, "
+                         "shape and encoding, found %.*s", SFTI_CLIP(c->name, 100),
+                         SFTI_CLIP(c->type, 150));
+    sfti_arena_free(&work);
+}
+
 void sfti_verify_columns(verification *v) {
     const sfti_ds_manifest *m = v->m;
     if (!m->ours || m->mode != SFT_DATASET_BATCH) return;
+    for (size_t i = 0; i < m->column_count && !v->code; i++)
+        if (m->columns[i].type.data) schema_type(v, &m->columns[i]);
     for (size_t i = 0; i < m->entry_count; i++) {
         const sfti_ds_entry *e = &m->entries[i];
         const sfti_ds_column *c = sfti_ds_column_find(m->columns, m->column_count, e->key);

@@ -178,10 +178,40 @@ sft_code sfti_ds_place_open(const sft_storage *storage, const sfti_ds_manifest *
     return sfti_ds_shard_open(storage, m, &shard, options, out, err);
 }
 
+bool sfti_ds_shard_marked(const sft_file *file, const sfti_ds_manifest *m, const char *key,
+                          uint64_t samples, uint64_t number) {
+    const bool valid = strcmp(key, "valid_samples") == 0;
+    char text[24];
+    sft_span found;
+    if (!sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &found) || (valid && !m->ours))
+        return true;
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)number);
+    return sft_file_metadata_get_cstr(file, key, &found)
+               ? sft_span_equal(found, sft_span_cstr(text)) : valid && number == samples;
+}
+
+/* A manifest that tells fewer rows than there are would hide some. */
+static sft_code shard_counts(const sft_file *file, const sfti_ds_manifest *m,
+                             const sft_dataset_shard *s, sft_error *err) {
+    const char *const keys[] = { "samples", "valid_samples" };
+    const uint64_t numbers[] = { s->samples, s->valid_samples };
+    for (int i = 0; i < 2; i++)
+        if (!sfti_ds_shard_marked(file, m, keys[i], s->samples, numbers[i]))
+            return sfti_fail(err, SFT_DATASET_SHARD,
+                             "%s: expected %llu %s by the manifest, found another number in its "
+                             "metadata", s->name, (unsigned long long)numbers[i], keys[i]);
+    return SFT_OK;
+}
+
 sft_code sft_dataset_shard_open(const sft_dataset *d, size_t i, const sft_open_options *options,
                                 sft_file **out, sft_error *err) {
     const sft_dataset_shard *s = sft_dataset_shard_at(d, i);
     if (!s || !out)
         return sfti_misuse(err, "expected a shard of the dataset, found number %zu", i);
-    return sfti_ds_shard_open(d->storage, &d->manifest, s, options, out, err);
+    sft_code code = sfti_ds_shard_open(d->storage, &d->manifest, s, options, out, err);
+    if (!code) code = shard_counts(*out, &d->manifest, s, err);
+    if (!code || !*out) return code;
+    sft_close(*out);
+    *out = NULL;
+    return code;
 }

@@ -148,10 +148,14 @@ const sft_tensor *sfti_ds_addressed_tensor(const sft_file *file, const char *nam
 
 /* ── dataset.c ── */
 
-/* As sft_dataset_shard_open. */
+/* As sft_dataset_shard_open, but without a look at the shard's own numbers of rows. */
 sft_code sfti_ds_shard_open(const sft_storage *storage, const sfti_ds_manifest *manifest,
                             const sft_dataset_shard *shard, const sft_open_options *options,
                             sft_file **out, sft_error *err);
+/* Whether the metadata of a file of a shard of so many samples has this number as "samples" or
+ * "valid_samples"; true of files that are not ours. */
+bool sfti_ds_shard_marked(const sft_file *file, const sfti_ds_manifest *manifest, const char *key,
+                          uint64_t samples, uint64_t number);
 const sfti_ds_manifest *sfti_ds_manifest_of(const sft_dataset *dataset);
 /* SFT_MANIFEST_TYPE: another program wrote it, so that it cannot be changed here. */
 sft_code sfti_ds_manifest_ours(const sfti_ds_manifest *manifest, sft_error *err);

@@ -128,7 +128,7 @@ sft_code sfti_ds_cast(sft_dtype from, const void *in, sft_dtype to, void *out, u
     bool halves = truncate && from != to && (to == SFT_F16 || to == SFT_BF16);
     sft_code code = cast_plain(from, in, to, out, count, halves, element, err);
     sft_kind kind = sft_dtype_describe(to)->kind, of = sft_dtype_describe(from)->kind;
-    if (halves || from == to || to == SFT_F64 || of == SFT_KIND_BOOL) return code;
+    if (halves || from == to || to == SFT_F64) return code;
     if (kind != SFT_KIND_FLOAT && kind != SFT_KIND_BOOL && of != SFT_KIND_FLOAT) return code;
     for (uint64_t at = 0; !code && at < count; at += CAST_BLOCK) {
         size_t block = count - at < CAST_BLOCK ? (size_t)(count - at) : CAST_BLOCK;

@@ -149,10 +149,24 @@ static sft_code file_some(file_cast *c, const char *bytes, uint64_t len, sft_err
     return code;
 }
 
+/* Rows of padding and nulls of a dtype without zero: zero bytes, as everywhere. */
+static sft_code file_least(file_cast *c, uint64_t len, sft_error *err) {
+    const uint64_t count = len * 8 / sft_dtype_describe(c->from)->bits;
+    sft_code code = c->used ? cast_block(c, c->in, c->used, err) : SFT_OK;
+    c->used = 0;
+    c->done += count;
+    for (uint64_t at = 0, some; !code && at < count; at += some) {
+        some = count - at < sizeof file_zeros ? count - at : sizeof file_zeros;
+        code = file_put(c->file, c->i, file_zeros, some, err);
+    }
+    return code;
+}
+
 static sft_code file_piece(file_cast *c, const shard_piece *piece, sft_error *err) {
     const char *bytes = sfti_piece_bytes(piece);
     sft_code code = SFT_OK;
     if (bytes) return file_some(c, bytes, piece->len, err);
+    if (c->to == SFT_F8_E8M0 && c->from != c->to) return file_least(c, piece->len, err);
     for (uint64_t left = piece->len; !code && left;) {
         uint64_t some = left < sizeof file_zeros ? left : sizeof file_zeros;
         code = file_some(c, file_zeros, some, err);

@@ -8,7 +8,7 @@ from typing import Any
 
 from ._types import ColumnFacts
 
-__all__ = ["Kind", "is_typed", "kind_of", "leaves"]
+__all__ = ["Kind", "is_typed", "kind_of", "leaves", "settled"]
 
 _LISTS = ("list", "large_list", "list_view", "large_list_view", "fixed_size_list")
 _BYTES = {"string": "utf8", "large_string": "utf8", "string_view": "utf8",
@@ -136,6 +136,17 @@ def kind_of(facts: ColumnFacts) -> Kind:
     for _ in sizes:
         kind = Kind("list", "list", inner={"item": kind})
     return kind
+
+
+def settled(facts: ColumnFacts) -> ColumnFacts:
+    """Of lists of which there were no rows: as if they differed in length."""
+    if facts.get("encoding") or facts["shape"] is not None or facts.get("type") is None:
+        return facts
+    kind = kind_of(facts)
+    if kind.form != "list":
+        return facts
+    plain = kind.item.form == "value" and not kind.item.width
+    return {**facts, "encoding": "list" if plain else "nested"}
 
 
 def is_typed(facts: ColumnFacts) -> bool:

@@ -12,8 +12,8 @@ from ._index import Index
 from ._shards import Shards
 from ._arrow import ArrowRows
 from ._columns import Column
-from ._kinds import leaves
-from ._types import ColumnFacts, DatasetMode, Manifest
+from ._kinds import leaves, settled
+from ._types import ColumnFacts, DatasetMode, Manifest, Places, ShardFacts
 from ._varying import Varying
 
 __all__ = ["BatchLayout", "KeyLayout", "MissingKeys", "row_numbers", "stacked"]
@@ -298,9 +298,25 @@ class BatchLayout:
 
     def _none(self, framework: str) -> dict[str, Any]:
         if not any(self._begins):
-            return {}
+            return self._empty(framework)
         shard = next(i for i, end in enumerate(self._begins[1:]) if end)
         return self._slice(shard, range(self._begins[shard], self._begins[shard]), framework)
+
+
+    def _empty(self, framework: str) -> dict[str, Any]:
+        """Columns of a dataset without rows, as its manifest has them; none if it does not say
+        enough."""
+        facts: ShardFacts = {"name": "", "bytes": 0, "samples": 0, "valid_samples": 0,
+                             "first_sample": 0, "tensors": 0, "shadowed": 0, "sha256": None,
+                             "deleted": 0}
+        try:
+            columns = {name: settled(one) for name, one in self.stored.items()}
+            places: Places = {0: {name: (None, one) for name, one in columns.items()}}
+            shards = Shards(self.shards.place, [facts], False, places=places)
+            whole = BatchLayout(shards, {"columns": columns}, None)
+            return whole._slice(0, range(0), framework)
+        except ValueError:
+            return {}
 
 
 def _rows_as(tensor: _core.Tensor, rows: Any, framework: str) -> Any:

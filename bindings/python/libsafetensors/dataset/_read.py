@@ -299,8 +299,12 @@ class Dataset(Closing):
         return pa.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(
             requested_schema)
 
-    def _arrow(self, columns: Names | None, rows: range | None,
-               size: int | None) -> tuple[Any, Iterator[Any]]:
+    def _copied(self) -> tuple[Any, Iterator[Any]]:
+        """Schema and batches of all rows, of files whose digests are those of the manifest."""
+        return self._arrow(None, None, None, True)
+
+    def _arrow(self, columns: Names | None, rows: range | None, size: int | None,
+               intact: bool = False) -> tuple[Any, Iterator[Any]]:
         layout = self._layout.whole if isinstance(self._layout, Subset) else self._layout
         if size is not None and size < 1:
             raise ValueError("size: expected a number of rows from 1 on, found %d" % size)
@@ -320,7 +324,15 @@ class Dataset(Closing):
                              % (len(self), rows))
         first = self._limits[0] if self._limits else 0
         shifted = range(first + rows.start, first + rows.stop)
-        return made.schema(names), made.batches(names, spans(layout.bounds(), shifted, size))
+        parts = spans(layout.bounds(), shifted, size)
+        return made.schema(names), self._whole(made, names, parts) if intact else \
+            made.batches(names, parts)
+
+    def _whole(self, made: ArrowRows | KeyRows, names: list[str],
+               parts: list[tuple[int, int, int]]) -> Iterator[Any]:
+        for part in parts:
+            self._shards.intact(part[0], names)
+            yield from made.batches(names, [part])
 
     def tensor(self, key: str) -> _core.Tensor:
         """The Tensor of this name in the files. KeyError."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import threading
@@ -21,6 +22,7 @@ _MAX_OPEN = 1024  # a mapped file needs no descriptor
 _MAX_HELD = 256  # with a cache, which keeps one for each
 _MAX_VIEWS = 4096
 _REQUEST_COST = 4 << 20  # bytes that are read in the time of one request
+_DIGEST_BYTES = 8 << 20
 _CACHE_BYTES = 256 << 20  # of tensors read from remote storage
 
 
@@ -74,6 +76,7 @@ class Shards:
         self._lock = threading.Lock()
         self._coming: set[int] = set()
         self._were_held: set[int] = set()
+        self._intact: set[int] = set()
         self._open: OrderedDict[int, tuple[_core.File, Any]] = OrderedDict()
         self._kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
@@ -217,11 +220,57 @@ class Shards:
             raise
         size = 8 + len(file.header()) + file.nbytes
         if not self.checked or size == self._files[i]["bytes"]:
+            if self.checked:
+                self._counted(i, file)
             return file, source
         file.close()
         self._raise_cause(name)
         raise self.error("dataset_shard", "%s: expected %d bytes by the manifest, found %d"
                          % (name, self._files[i]["bytes"], size))
+
+    def _counted(self, i: int, file: _core.File) -> None:
+        """A manifest that tells fewer rows than there are would hide some. Only ours, which has a
+        version, tells which are padding."""
+        marks, one = file.metadata() or {}, self._files[i]
+        if "libsafetensors.dataset" not in marks:
+            return
+        rows = marks.get("samples")
+        valid = marks.get("valid_samples", rows)
+        if rows != str(one["samples"]) or (self.version is not None
+                                           and valid != str(one["valid_samples"])):
+            raise self.error("dataset_shard", "%s: expected %d samples by the manifest, %d of them "
+                             "valid_samples, found %s and %s in its metadata" % (
+                                 one["name"], one["samples"], one["valid_samples"], rows, valid))
+
+    def intact(self, i: int, columns: Iterable[str]) -> None:
+        """Compares the digests, where they are known, of the files with these columns of shard i.
+        Other reads do not: a copy would get new digests."""
+        for at in dict.fromkeys(self.of(i, name) for name in columns):
+            one = self._files[at]
+            if at in self._nulls or one["sha256"] is None or at in self._intact:
+                continue
+            self.file(at)
+            source = self._file_and_source(at)[1]
+            if not isinstance(source, Held):  # the cache has compared it
+                found = self._digest(source, one["bytes"])
+                if found != one["sha256"].lower():
+                    raise self.error("dataset_shard", "%s: expected the digest %s by the manifest, "
+                                     "found %s: the file is damaged"
+                                     % (one["name"], one["sha256"], found))
+            self._intact.add(at)
+
+    @staticmethod
+    def _digest(source: Any, size: int) -> str:
+        """SHA-256 of a path, or of a source of so many bytes."""
+        total = hashlib.sha256()
+        if isinstance(source, str):
+            with open(source, "rb") as file:
+                while data := file.read(_DIGEST_BYTES):
+                    total.update(data)
+        else:
+            for begin in range(0, size, _DIGEST_BYTES):
+                total.update(source.read_at(begin, min(_DIGEST_BYTES, size - begin)))
+        return total.hexdigest()
 
     def _held(self, i: int) -> Held | None:
         """Shard i from the cache on this machine; None if it has no place there."""

@@ -5,15 +5,17 @@ import itertools
 import math
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
 from .. import _core
+from .._files import header_name
 from .._progress import watch
 from .._types import Path, Progress, Unpack, parse
 from ._alive import Alive
 from ._index import publish
 from ._names import names_of, text_of
+from ._read import Dataset
 from ._storage import Place, storage_options
 from ._types import Adopt, Manifest, WriteMode, WriteOptions
 
@@ -69,7 +71,9 @@ class _Rows:
         self.schema: Any
         self._batches: Iterator[Any]
         batches = _table(batches)
-        if hasattr(batches, "__arrow_c_stream__"):
+        if isinstance(batches, Dataset):
+            self.schema, self._batches = batches._copied()
+        elif hasattr(batches, "__arrow_c_stream__"):
             stream = _core.ArrowStream(batches)
             self.schema = stream.schema()
             self._batches = stream
@@ -97,7 +101,9 @@ class _Rows:
 
     def __iter__(self) -> Iterator[Any]:
         for batch in map(_table, self._batches):
-            if hasattr(batch, "__arrow_c_stream__") and not hasattr(batch, "__arrow_c_array__"):
+            if isinstance(batch, Dataset):
+                yield from batch._copied()[1]
+            elif hasattr(batch, "__arrow_c_stream__") and not hasattr(batch, "__arrow_c_array__"):
                 yield from _alike(batch, self.schema)
             else:
                 yield batch
@@ -122,7 +128,7 @@ def table_of(columns: Mapping[Any, Any]) -> Any:
     except ImportError:
         raise ImportError("batches: a dict of columns needs pyarrow") from None
     for name, values in columns.items():
-        if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+        if isinstance(values, (str, bytes, Mapping, Set)) or not hasattr(values, "__len__"):
             raise TypeError("batches: expected columns in a dict, found %s of %r"
                             % (type(values).__name__, name))
     return pa.table({name: _column(values)
@@ -132,7 +138,11 @@ def table_of(columns: Mapping[Any, Any]) -> Any:
 def _column(values: Any) -> Any:
     """Values of a column for pyarrow, which takes arrays of one dimension only, and none of torch."""
     if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
+        values = values.detach().cpu()
+        try:
+            values = values.numpy()
+        except TypeError:  # a dtype that numpy lacks, as Arrow does
+            return _tensors(values)
     shape: tuple[int, ...] = getattr(values, "shape", ())
     if len(shape) < 2 or not hasattr(values, "reshape"):
         return values
@@ -141,6 +151,24 @@ def _column(values: Any) -> Any:
     rows = pa.FixedSizeListArray.from_arrays(flat, size) if len(flat) else \
         pa.array([[]] * shape[0], pa.list_(flat.type, size))
     return pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(flat.type, shape[1:]), rows)
+
+
+def _tensors(values: Any) -> Any:
+    """Rows of a torch tensor as structs of data, shape and dtype, which have any dtype."""
+    import numpy as np
+    import pyarrow as pa
+    import torch
+    dtype = header_name(str(values.dtype).removeprefix("torch."))
+    count, shape = len(values), values.shape[1:]
+    width = math.prod(shape) * values.element_size()
+    raw = values.contiguous().view(-1).view(torch.uint8).numpy()
+    ends = np.arange(count + 1, dtype=np.int64)
+    data = pa.Array.from_buffers(pa.large_binary(), count, [
+        None, pa.py_buffer(ends * width), pa.py_buffer(raw)])
+    dims = pa.LargeListArray.from_arrays(pa.array(ends * len(shape)),
+                                         pa.array(np.tile(np.array(shape, np.int64), count)))
+    return pa.StructArray.from_arrays([data, dims, pa.array([dtype] * count, pa.string())],
+                                      ["data", "shape", "dtype"])
 
 
 def _schema_of(batch: Any) -> Any:
@@ -173,8 +201,8 @@ def write(batches: Any, path: Path, *, mode: WriteMode = "error", progress: Prog
     """Writes rows as a dataset, which appears complete at the end, or not at all.
 
     batches: a table or stream of pyarrow, polars, duckdb or pandas, or anything else with
-    __arrow_c_stream__; a dict of columns (lists or arrays; needs pyarrow); or an iterable of such
-    with one schema. Columns named by whole numbers get these as text: 0 is "0". A stream is
+    __arrow_c_stream__; a dict of columns (lists, arrays or tensors; needs pyarrow); an open
+    dataset, of whose files the digests are compared; or an iterable of such with one schema. Columns named by whole numbers get these as text: 0 is "0". A stream is
     written as it arrives: in batch mode batch_size rows are held in memory, in KV mode one shard.
     path: a folder, or a URL that pyarrow has a filesystem for, whose options are given as
     **{"storage.region": …}. mode: "error" raises FileExistsError if a dataset exists; "append"

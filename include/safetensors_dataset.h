@@ -378,9 +378,9 @@ SFT_API uint64_t sft_dataset_samples(const sft_dataset *dataset);
 SFT_API size_t sft_dataset_shard_count(const sft_dataset *dataset);
 /* In the order of samples; NULL if i is out of range. @since 0.1 */
 SFT_API const sft_dataset_shard *sft_dataset_shard_at(const sft_dataset *dataset, size_t i);
-/* Open a shard, read by position. SFT_DATASET_SHARD: it is missing, or its size or
- * number of rows is not the manifest's; SFT_DATASET_CHANGED if that is because the manifest has changed. Close with
- * sft_close. @since 0.1 */
+/* Open a shard, read by position. SFT_DATASET_SHARD: it is missing, or its size or number of rows
+ * is not the manifest's; SFT_DATASET_CHANGED if that is because the manifest has changed. Close
+ * with sft_close. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_shard_open(const sft_dataset *dataset, size_t i,
                                                       const sft_open_options *options,
                                                       sft_file **out, sft_error *err);

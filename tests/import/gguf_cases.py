@@ -236,8 +236,8 @@ def original_shapes(ctx, split):
     path = os.path.join(ctx.folder, "shapes.gguf")
     random = np.random.default_rng(11)
     kinds = [Type.Q8_0, Type.Q4_0, Type.F32, Type.F16, Type.BF16]
-    arrays = {f"down.{kind.name}.weight": (random.standard_normal((32, 16, 3, 3)).astype("f4"), kind)
-              for kind in kinds}
+    arrays = {f"down.{kind.name}.weight":
+              (random.standard_normal((32, 16, 3, 3)).astype("f4"), kind) for kind in kinds}
     pairs = [(SHAPE + name, list(array.shape), "add_array") for name, (array, _) in arrays.items()]
     pairs.append((SHAPE + "gone.weight", [2, 3], "add_array"))
     rows = {name: quants.quantize(array.reshape(-1, 256), kind)

@@ -313,7 +313,7 @@ static sft_code restore_shape(sfti_import *im, const sfti_names *names,
 }
 
 /* "M.scale": llama.cpp multiplies what "M.weight" makes by it. */
-static sft_code find_factors(sfti_import *im, const sfti_names *names) {
+static sft_code find_gguf_factors(sfti_import *im, const sfti_names *names) {
     static const char end[] = ".scale", weight[] = ".weight";
     sfti_item *items = im->items.at;
     size_t len = sizeof end - 1;
@@ -338,7 +338,7 @@ static sft_code relate_tensors(sfti_import *im, const sfti_gguf_pairs *pairs) {
         (void)sfti_names_add(&names, im->items.at[i].name, (uint32_t)i);
     for (size_t i = 0; !code && i < pairs->shape_count; i++)
         code = restore_shape(im, &names, &pairs->shapes[i]);
-    return code ? code : find_factors(im, &names);
+    return code ? code : find_gguf_factors(im, &names);
 }
 
 sft_code sfti_read_gguf(sfti_import *im) {

@@ -207,7 +207,7 @@ static sft_code read_dims(pair_reader *r, const value_type *of, const sfti_gguf_
     return SFT_OK;
 }
 
-static sft_code read_shape(pair_reader *r, const gguf_key *key, const value_type *type) {
+static sft_code read_original_shape(pair_reader *r, const gguf_key *key, const value_type *type) {
     sfti_gguf_pairs *out = r->out;
     const value_type *of = type;
     uint64_t count = 0;
@@ -261,7 +261,7 @@ static sft_code read_pair(pair_reader *r, gguf_key *key) {
     sft_code code = read_key(r, key);
     if (!code) code = read_type(r, &type);
     if (code) return code;
-    if (is_shape_key(key->name)) return read_shape(r, key, type);
+    if (is_shape_key(key->name)) return read_original_shape(r, key, type);
     if (type->kind == VALUE_STRING || type->kind == VALUE_ARRAY) {
         if (sft_span_equal(key->name, sft_span_cstr("general.alignment")))
             return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, key->at,

@@ -199,10 +199,10 @@ static sft_code read_dims(pair_reader *r, const value_type *of, const sfti_gguf_
         uint64_t at = r->c->at;
         sft_code code = sfti_gguf_number(r->c, of->bytes, &shape->dims[d]);
         if (code) return code;
-        if (of->kind == VALUE_SIGNED && (shape->dims[d] & sign))
+        if ((of->kind == VALUE_SIGNED || of->bytes == 8) && (shape->dims[d] & sign))
             return sfti_fail_tensor(r->im->err, SFT_FOREIGN_SYNTAX, at, shape->name,
-                                    "expected an original shape of positive numbers, found a "
-                                    "negative one");
+                                    "expected an original shape of numbers from 0 to 2^63 - 1, "
+                                    "found another one");
     }
     return SFT_OK;
 }

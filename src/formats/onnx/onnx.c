@@ -23,7 +23,6 @@
 #define NODE_DOMAIN 7
 #define FUNCTION_NODE 7
 #define FUNCTION_DEFAULT 11
-#define ATTRIBUTE_NAME 1
 #define ATTRIBUTE_TENSOR 5
 #define ATTRIBUTE_GRAPH 6
 #define ATTRIBUTE_TENSORS 10
@@ -222,7 +221,7 @@ static sft_code read_attribute(onnx_walk *w, onnx_frame *attribute) {
         sft_code code = sfti_wire_next(&w->wire, &field, &more);
         if (code || !more) return code;
         at = w->wire.at;
-        if (field.type == SFTI_WIRE_BYTES && field.number == ATTRIBUTE_NAME)
+        if (field.type == SFTI_WIRE_BYTES && field.number == SFTI_ONNX_ATTRIBUTE_NAME)
             return sfti_wire_text(&w->wire, &field, ONNX_NAME_MOST, &attribute->name);
     }
 }

@@ -136,7 +136,7 @@ static void there_and_back(void **state) {
     for (size_t i = 0; i < 4; i++) {
         const sft_tensor *now = sft_file_tensor_at(file, i);
         const sft_tensor *was = sft_set_find(model, now->name, NULL);
-        char bytes[2][48];
+        char bytes[2][256];
         assert_non_null(was);
         size_t len = (size_t)(was->end - was->begin);
         assert_int_equal(sft_read_bytes(file, now->offset, bytes[0], len, &err), SFT_OK);

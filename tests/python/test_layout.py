@@ -72,7 +72,7 @@ def test_scheduler_and_progress(model, tmp_path):
     seen = []
     sft.layout(model, out, to="diffusers", architecture="z-image",
                progress=lambda done, total: seen.append((done, total)))
-    assert seen and seen[-1][0] == seen[-1][1] == 128
+    assert seen and seen[-1][0] == seen[-1][1] == 624
     (out / "scheduler").mkdir()
     (out / "scheduler" / "scheduler_config.json").write_text(
         json.dumps({"prediction_type": "v_prediction"}))

@@ -32,6 +32,8 @@
 
 #define ONNX_DEPTH 64
 #define ONNX_NAME_MOST 65536
+/* Of all paths together: a name of an outer node would be in those of each tensor inside. */
+#define ONNX_PATHS_MOST (UINT64_C(64) << 20)
 
 /* A message that is read, and those around it. */
 typedef enum onnx_kind {
@@ -64,6 +66,7 @@ typedef struct onnx_walk {
     uint64_t nodes;
     onnx_path *paths;
     size_t path_count, path_cap;
+    uint64_t path_bytes;
 } onnx_walk;
 
 /* What a field of a message is, if it is to be entered. */
@@ -130,7 +133,8 @@ static sft_code add_path(onnx_walk *w, sft_span own) {
     else if (last->tensors > 1)
         pieces[count++] = (sft_span){ number, sfti_uint_text(last->tensors - 1, 0, number) };
     for (size_t i = 0; i < count; i++) len += pieces[i].len + 1;
-    if (len == 0 || len > ONNX_NAME_MOST) return SFT_OK;
+    w->path_bytes += len;
+    if (len == 0 || len > ONNX_NAME_MOST || w->path_bytes > ONNX_PATHS_MOST) return SFT_OK;
     char *text = sfti_arena_take(&w->im->arena, len);
     onnx_path *paths = sfti_arena_grow(&w->im->arena, w->paths, w->path_count, 1, &w->path_cap,
                                        sizeof *paths);

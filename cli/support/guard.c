@@ -22,7 +22,7 @@ struct cli_guard {
     sfti_arena arena;
     cli_guarded *files;
     size_t count, capacity;
-    sfti_hold *holds;
+    sfti_file_lock *holds;
     size_t hold_count, hold_capacity;
     unsigned watching;
     bool lost; /* memory for what was opened: nothing may be published */
@@ -89,7 +89,7 @@ sft_code cli_guard_lock(cli *c, const char *path, sft_error *err) {
     for (size_t i = 0; i < g->hold_count; i++)
         if (g->holds[i].info.device == info.device && g->holds[i].info.inode == info.inode)
             return SFT_OK;
-    sfti_hold *holds = sfti_arena_grow(&g->arena, g->holds, g->hold_count, 1, &g->hold_capacity,
+    sfti_file_lock *holds = sfti_arena_grow(&g->arena, g->holds, g->hold_count, 1, &g->hold_capacity,
                                        sizeof *holds);
     if (!holds) return sfti_fail_memory(err, sizeof *holds);
     g->holds = holds;

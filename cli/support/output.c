@@ -159,10 +159,7 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     bool there;
     uint32_t old_mode = 0;
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
-    out->in_place = !c->set.output;
-    out->stream = false;
-    out->c = c;
-    out->input = input;
+    *out = (cli_output){ .in_place = !c->set.output, .c = c, .input = input };
     out->path = out->blame = out->in_place ? input : c->set.output;
     sft_code code = cli_output_agrees(c, err);
     if (code) return code;

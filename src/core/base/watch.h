@@ -10,7 +10,7 @@ struct os_info;
 typedef struct sfti_watch {
     /* info: what was opened, before anything of it was read. */
     void (*opened)(void *ctx, const char *path, const struct os_info *info);
-    /* All is written and synced, and the next step gives it the path. A failure: it is abandoned. */
+    /* All is written and synced; the next step gives it the path. A failure: it is abandoned. */
     sft_code (*publishes)(void *ctx, const char *path, sft_error *err);
     void *ctx;
 } sfti_watch;

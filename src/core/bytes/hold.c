@@ -25,7 +25,7 @@ bool sfti_is_same_file(const os_info *then, const os_info *now) {
 
 /* For reading: to open for writing makes some file systems copy the file. Those that lock only
  * what may be written (NFS) get it so. */
-static int lock_path(const char *path, sfti_hold *out) {
+static int lock_path(const char *path, sfti_file_lock *out) {
     int error = sfti_os_open_read(path, &out->fd);
     if (error) out->fd = -1;
     if (!error) error = sfti_os_info_fd(out->fd, &out->info);
@@ -38,7 +38,7 @@ static int lock_path(const char *path, sfti_hold *out) {
     return error ? error : sfti_os_lock(out->fd);
 }
 
-sft_code sfti_hold_take(const char *path, sfti_hold *out, sft_error *err) {
+sft_code sfti_hold_take(const char *path, sfti_file_lock *out, sft_error *err) {
     os_info now;
     for (int tries = 0; tries < HOLD_TRIES; tries++) {
         int error = lock_path(path, out);
@@ -57,7 +57,7 @@ sft_code sfti_hold_take(const char *path, sfti_hold *out, sft_error *err) {
     return sfti_fail_changed(err);
 }
 
-void sfti_hold_end(sfti_hold *hold) {
+void sfti_hold_end(sfti_file_lock *hold) {
     if (hold->fd < 0) return;
     sfti_os_unlock(hold->fd);
     (void)sfti_os_close(hold->fd);

@@ -1,7 +1,7 @@
 /* The lock on a file that is replaced, and whether a file is still the one that was opened.
  *
- * Whoever replaces a file by a new one that is made of it (a rewriting command, an index) does it in
- * these steps, so that no change of another process is lost and none is read half:
+ * Whoever replaces a file by a new one that is made of it (a rewriting command, an index) does it
+ * in these steps, so that no change of another process is lost and none is read half:
  *  1  the file that the path leads to is opened and locked with the lock that an edit takes
  *     (edit/target.c): on the file itself, by the system, so that it ends with the process and
  *     leaves no file behind. Held by another: SFT_EDIT_BUSY. A file system without locks: none
@@ -23,15 +23,15 @@
 
 #include "os/io.h"
 
-typedef struct sfti_hold {
+typedef struct sfti_file_lock {
     int fd; /* -1: there is no file, no lock, or none that this user can take */
     os_info info;
-} sfti_hold;
+} sfti_file_lock;
 
 /* Steps 1 and 2. Where a link leads counts. */
-sft_code sfti_hold_take(const char *path, sfti_hold *out, sft_error *err);
+sft_code sfti_hold_take(const char *path, sfti_file_lock *out, sft_error *err);
 /* Step 8; also of one whose taking failed. */
-void sfti_hold_end(sfti_hold *hold);
+void sfti_hold_end(sfti_file_lock *hold);
 /* Step 5: the file of a source, until that is closed. */
 sft_code sfti_hold_source(const sft_source *source, sft_error *err);
 

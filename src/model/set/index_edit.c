@@ -219,7 +219,7 @@ static sft_code rewrite(const char *path, const sft_index_changes *changes, cons
                         const sft_path_options *options, bool held, bool *changed,
                         sft_error *err) {
     index_edit e = { .err = err };
-    sfti_hold hold = { .fd = -1 };
+    sfti_file_lock hold = { .fd = -1 };
     sft_path_options own;
     if (changed) *changed = false;
     if (!path) return sfti_set_path_fail(err);

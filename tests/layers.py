@@ -91,7 +91,7 @@ RULES = {
              "merge/merge.h",
              "edit/dropped.h",
              "convert/computed.h", "convert/dropped.h", "convert/named.h", "convert/quantise.h",
-             "set/deep.h",
+             "bytes/hold.h", "set/deep.h", "set/index_edit.h",
              "keys/", "quant/beside.h", "set/aliases.h", "text/derived.h", "label/reads.h", "label/records.h",
                       "lint/lint.h",
                       "formats/arrays/npy_head.h", "formats/parts/blocks.h", "formats/shards.h",

@@ -89,8 +89,8 @@ sft_code cli_guard_lock(cli *c, const char *path, sft_error *err) {
     for (size_t i = 0; i < g->hold_count; i++)
         if (g->holds[i].info.device == info.device && g->holds[i].info.inode == info.inode)
             return SFT_OK;
-    sfti_file_lock *holds = sfti_arena_grow(&g->arena, g->holds, g->hold_count, 1, &g->hold_capacity,
-                                       sizeof *holds);
+    sfti_file_lock *holds = sfti_arena_grow(&g->arena, g->holds, g->hold_count, 1,
+                                            &g->hold_capacity, sizeof *holds);
     if (!holds) return sfti_fail_memory(err, sizeof *holds);
     g->holds = holds;
     sft_code code = sfti_hold_take(path, &holds[g->hold_count], err);

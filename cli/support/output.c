@@ -180,7 +180,7 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     if (!out->in_place && target != CLI_TARGET_OTHER) code = check_name(out->path, err);
     if (code) return code;
     code = check_target(c, out->path, out->in_place, &there, &old_mode, err);
-    if (!code && there) code = cli_guard_lock(c, out->path, err);
+    if (!code && there && !out->in_place) code = cli_guard_lock(c, out->path, err);
     if (code) return code;
     options.no_sync = c->set.no_sync != 0;
     options.in_place_unsafe = c->set.in_place_unsafe != 0;

@@ -64,6 +64,7 @@ static sft_code repair_file(cli *c, const char *input, const char **path, sft_er
     if (code) return code;
     *path = input;
     if (out.in_place) code = cli_edit_recover(c, input, err);
+    if (!code && out.in_place) code = cli_guard_lock(c, input, err);
     if (!code) code = sft_repair_open(input, &c->open, &repair, err);
     if (code) return code;
     *path = out.path;

@@ -18,7 +18,7 @@ typedef struct cli_guarded {
 } cli_guarded;
 
 struct cli_guard {
-    sfti_watch watch;
+    sfti_file_watch watch;
     sfti_arena arena;
     cli_guarded *files;
     size_t count, capacity;

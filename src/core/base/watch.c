@@ -3,4 +3,4 @@
 
 #include <stddef.h>
 
-const sfti_watch *sfti_watching = NULL;
+const sfti_file_watch *sfti_watching = NULL;

@@ -7,14 +7,14 @@
 
 struct os_info;
 
-typedef struct sfti_watch {
+typedef struct sfti_file_watch {
     /* info: what was opened, before anything of it was read. */
     void (*opened)(void *ctx, const char *path, const struct os_info *info);
     /* All is written and synced; the next step gives it the path. A failure: it is abandoned. */
     sft_code (*publishes)(void *ctx, const char *path, sft_error *err);
     void *ctx;
-} sfti_watch;
+} sfti_file_watch;
 
-extern const sfti_watch *sfti_watching;
+extern const sfti_file_watch *sfti_watching;
 
 #endif

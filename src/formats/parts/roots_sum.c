@@ -132,10 +132,10 @@ bool sfti_value_scalar(const sfti_import *im, const sfti_value *value) {
 
 sfti_subtree sfti_subtree_of(const sfti_subtrees *sums, const sfti_value *value) {
     if (value->sum != 0) return sums->all[value->sum - 1];
+    uint64_t number = value->kind == SFTI_VALUE_BOOL ? 1 : 8;
     if (sfti_value_scalar(sums->im, value))
-        return (sfti_subtree){ .tensors = 1, .bytes = value->kind == SFTI_VALUE_BOOL ? 1 : 8,
-                               .scalars = 1,
-                               .scalar_bytes = value->kind == SFTI_VALUE_BOOL ? 1 : 8 };
+        return (sfti_subtree){ .tensors = 1, .bytes = number,
+                               .scalars = 1, .scalar_bytes = number };
     if (value->kind == SFTI_VALUE_TENSOR)
         return (sfti_subtree){ .tensors = 1, .bytes = sum_item_bytes(value->u.item) };
     if (value->kind == SFTI_VALUE_REFUSED)
@@ -281,8 +281,8 @@ sft_code sfti_child_unsaved(sfti_import *im, sfti_saved saved, const sfti_child 
 
 typedef struct sum_frame {
     sfti_value *value;
-    uint64_t next; /* child, then part */
-    uint64_t parts;
+    uint64_t next;  /* child */
+    uint64_t parts; /* of an object, that were looked at behind its children */
     sfti_saved saved;
     bool is_unsaved; /* its tensors are not shown */
     bool is_part;    /* of the object above */

@@ -393,7 +393,8 @@ void cli_say_left(cli *c, const char *path, const sft_import *import, bool branc
         if (left->reason != reason || ++count > LISTED_MOST) continue;
         cli_text(&c->err, begin);
         cli_path(&c->err, path, c->set.dry_run ? ": would be left out: " : ": left out: ");
-        cli_fill(&c->err, "%: %\n", left->path, sft_span_cstr(left->text));
+        cli_fill(&c->err, left->path.len ? "%: %\n" : "%%\n", left->path,
+                 sft_span_cstr(left->text));
     }
     if (count > LISTED_MOST)
         cli_printf(&c->err, "%sand %zu more; \"safetensors check -v\" lists them\n", begin,

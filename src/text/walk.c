@@ -6,7 +6,6 @@
 #include "base/names.h"
 #include "base/number.h"
 #include "base/utf8.h"
-#include "os/io.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -285,6 +284,7 @@ typedef struct walk_key { sft_span text; size_t start; } walk_key;
 /* Keys of the objects that are open, the innermost last. */
 typedef struct open_keys {
     sfti_arena *arena;
+    const uint64_t *seed;
     sft_span text;
     char *copy; /* of the text, without what is replaced; NULL: nothing is */
     walk_key *keys;
@@ -327,7 +327,7 @@ static void drop_replaced(open_keys *open, size_t from) {
     const size_t count = open->count - from;
     sfti_names names;
     bool few = count <= FEW_MEMBERS;
-    if (!few && !sfti_names_draw(&names, count, open_key_at, keys, open->arena))
+    if (!few && !sfti_names_begin(&names, count, open->seed, open_key_at, keys, open->arena))
         open->failed = true;
     for (uint32_t i = 0; i < count && !open->failed; i++) {
         uint32_t first = few ? 0 : sfti_names_add(&names, keys[i].text, i);
@@ -340,10 +340,10 @@ static void drop_replaced(open_keys *open, size_t from) {
     open->count = from;
 }
 
-/* Of members with one key the last, as Python reads them. Data NULL if the text is no JSON, or
- * when out of memory. */
-static sft_span last_members(sfti_arena *arena, sft_span text, bool *failed) {
-    open_keys open = { .arena = arena, .text = text };
+/* The last of members with one key alone, as Python reads them. Data NULL if the text is no JSON,
+ * or when out of memory. */
+static sft_span last_members(const sfti_walk *walk, sft_span text, bool *failed) {
+    open_keys open = { .arena = walk->arena, .seed = walk->seed, .text = text };
     size_t from[SFTI_JSON_DEPTH + 1];
     const sft_span none = { NULL, 0 };
     sfti_json json;
@@ -371,7 +371,7 @@ bool sfti_walk_json(sfti_walk *walk, sft_span text, sft_code *code) {
     if (sfti_utf8_check(text.data, text.len) != text.len) return false;
     text = python_json(walk->arena, text);
     bool failed = !text.data;
-    if (!failed) text = last_members(walk->arena, text, &failed);
+    if (!failed) text = last_members(walk, text, &failed);
     if (failed) *code = SFT_OUT_OF_MEMORY;
     if (!text.data) return false;
     memset(&state, 0, offsetof(walk_state, places));

@@ -139,6 +139,20 @@ CASES = {
                                       "model_type": "mistral", "hidden_size": 2048,
                                       "num_attention_heads": 32, "num_key_value_heads": 4,
                                       "torch_dtype": "bfloat16"}},
+    "config-json.contradicts": {
+        "m/model.safetensors": Model(llama(2), {"format": "pt"}),
+        "m/config.json": '{"model_type": "mistral", "model_type": "llama", "num_hidden_layers": 80, '
+                         '"num_attention_heads": 64, "num_key_value_heads": 8}'},
+    "config-json.impossible": {
+        "m/model.safetensors": Model(llama(2, 2048, 256, 32000), {"format": "pt"}),
+        "m/config.json": {"model_type": "llama", "num_attention_heads": 16,
+                          "num_key_value_heads": 4}},
+    "config-json.no-kv": {
+        "m/model.safetensors": Model(llama(2, 2048, 256, 32000), {"format": "pt"}),
+        "m/config.json": {"model_type": "mistral", "num_attention_heads": 32}},
+    "config-json.part": {
+        "m/model.safetensors": Model(llama(2, extra="model.layers.7.input_layernorm.weight F16 4096")),
+        "m/config.json": {"model_type": "llama", "num_hidden_layers": 32}},
     "config-json.near": {"m/model.safetensors": Model(llama(22, 2048, 256, 32000), None)},
     "hub-cache": {"models--acme--fox-xl/snapshots/0123456789abcdef0123456789abcdef01234567/"
                   "fox.safetensors": Link("../../blobs/" + SHA),

@@ -38,8 +38,8 @@ static void tell_numbers(const sfti_adapter_scan *scan) {
     uint64_t has_alpha = scan->of_type[SFTI_TYPE_LORA] + scan->of_type[SFTI_TYPE_LOHA]
                        + scan->of_type[SFTI_TYPE_LOKR] + scan->of_type[SFTI_TYPE_GLORA];
     adapter->rank = sfti_tally_range(&scan->ranks);
-    if (scan->conv_ranks.any)
-      adapter->conv_rank = (uint64_t)sfti_tally_range(&scan->conv_ranks).mode;
+    if (scan->conv_ranks.any && !(scan->conv_ranks.min < scan->conv_ranks.max))
+        adapter->conv_rank = (uint64_t)scan->conv_ranks.min;
     /* a tensor that modules share does not tell their number; a prompt changes none */
     bool unknown = scan->modules == 0 && scan->shared > 0 && adapter->type;
     adapter->modules = unknown ? UINT64_MAX : scan->modules;

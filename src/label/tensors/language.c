@@ -8,21 +8,21 @@
 /* ── Layers ── */
 
 /* Names in order, behind what stands before the number of a layer. */
-typedef struct layer_walk {
+typedef struct number_walk {
     sfti_view behind;
     size_t at, to;
     sft_span digits; /* of the layer at hand */
     uint64_t number;
-} layer_walk;
+} number_walk;
 
-static layer_walk layers_behind(const sfti_view *view, sft_span begin) {
-    layer_walk walk = { .behind = sfti_view_after(view, view->prefix, begin) };
+static number_walk numbers_behind(const sfti_view *view, sft_span begin) {
+    number_walk walk = { .behind = sfti_view_after(view, view->prefix, begin) };
     if (!sfti_view_range(&walk.behind, "", &walk.at, &walk.to)) walk.at = walk.to = 0;
     return walk;
 }
 
 /* Names of one layer stand together. */
-static bool next_layer(layer_walk *walk) {
+static bool next_number(number_walk *walk) {
     const size_t skip = strlen(walk->behind.prefix);
     const sft_span last = walk->digits;
     while (walk->at < walk->to) {
@@ -41,9 +41,9 @@ static bool next_layer(layer_walk *walk) {
  * at the end that have a tensor called as beyond, as heads have that predict more tokens. */
 static uint64_t layers_after(const sfti_view *view, sft_span begin, sft_span beyond,
                              uint64_t *least) {
-    layer_walk walk = layers_behind(view, begin);
+    number_walk walk = numbers_behind(view, begin);
     uint64_t layers = 0, count = 0, all;
-    for (; next_layer(&walk); count++)
+    for (; next_number(&walk); count++)
         if (walk.number + 1 > layers) layers = walk.number + 1;
     all = layers;
     while (layers > 0 && beyond.len > 0) {
@@ -75,8 +75,8 @@ static uint64_t size_in_all(const sfti_view *view, sft_span name, uint32_t rank,
     uint64_t all = 0;
     if (!hash || name.len + SFTI_UINT_SIZE > sizeof own) return 0;
     sft_span after = sfti_from(name, (size_t)(hash - name.data) + 1);
-    layer_walk walk = layers_behind(view, (sft_span){ name.data, (size_t)(hash - name.data) });
-    while (next_layer(&walk)) {
+    number_walk walk = numbers_behind(view, (sft_span){ name.data, (size_t)(hash - name.data) });
+    while (next_number(&walk)) {
         memcpy(own, walk.digits.data, walk.digits.len);
         memcpy(own + walk.digits.len, after.data, after.len);
         own[walk.digits.len + after.len] = '\0';

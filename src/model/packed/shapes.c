@@ -176,9 +176,9 @@ static bool unpack_mlx(packed_tensor *p) {
     return least <= most && set_last(p, least, most);
 }
 
-/* Bytes of [out, in] beside scales that are known, one code each; or two, as ComfyUI's rotated codes
- * have them, where a scale is a factor a row in one dimension or an exponent. By others nobody can
- * tell which they are, nor which side is out. */
+/* Bytes of [out, in] beside scales that are known, one code each; or two, as ComfyUI's rotated
+ * codes have them, where a scale is a factor a row in one dimension or an exponent. By others
+ * nobody can tell which they are, nor which side is out. */
 static void unpack_bytes(packed_tensor *p) {
     static const char *const whole[] = { "SCB", "weight_scale", "weight_scale_inv",
                                          "scale_weight" };

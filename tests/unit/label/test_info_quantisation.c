@@ -237,7 +237,8 @@ static void sizes_of_language_models(void **state) {
           "model.layers.0.self_attn.q_norm.weight[128] model.layers.0.input_layernorm.weight[1024] "
           "model.layers.0.mlp.gate_proj.weight[1,1] model.embed_tokens.weight[151936,1024]",
           { 28, 1024, 16, 8, 151936 } },
-        { "h.{0-11}.attn.c_attn.weight[768,2304] h.{0-11}.attn.c_proj.weight[768,768] h.0.mlp.c_fc.weight[1,1] wte.weight[50257,768]",
+        { "h.{0-11}.attn.c_attn.weight[768,2304] h.{0-11}.attn.c_proj.weight[768,768] "
+          "h.0.mlp.c_fc.weight[1,1] wte.weight[50257,768]",
           { 12, 768, 12, 12, 50257 } },
         { "model.layers.{0-31}.self_attn.qkv_proj.weight[9216,3072] "
           "model.layers.{0-31}.self_attn.o_proj.weight[3072,3072] "
@@ -296,8 +297,8 @@ static void sizes_of_language_models(void **state) {
           "model.layers.3.self_attn.k_proj.weight[512,2048] "
           "model.layers.3.self_attn.o_proj.weight[2048,4096] "
           "model.layers.3.self_attn.q_norm.weight[256] "
-          "model.layers.{0-3}.input_layernorm.weight[2048] model.layers.0.mlp.gate_proj.weight[1,1] "
-          "model.embed_tokens.weight[100,2048]", { 4, 2048, 16, 2, 100 } },
+          "model.layers.{0-3}.input_layernorm.weight[2048] "
+          "model.layers.0.mlp.gate_proj.weight[1,1] model.embed_tokens.weight[100,2048]", { 4, 2048, 16, 2, 100 } },
         { "model.layers.{0-1}.self_attn.q_proj.weight[5120,5120] "
           "model.layers.{0-1}.self_attn.k_proj.weight[1280,5120] "
           "model.layers.{0-1}.self_attn.o_proj.weight[5120,5120] "

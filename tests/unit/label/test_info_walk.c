@@ -74,8 +74,8 @@ static void patterns(void **state) {
 static void the_last_of_a_key(void **state) {
     static const sfti_row rows[] = { { "/*", see, 0, 0, NULL }, { "/a/b", see, 0, 0, NULL } };
     (void)state;
-    assert_true(WALK("{\"a\":{\"b\":1},\"b\":2,\"\\u0062\":[3],\"c\":4,\"a\":{\"b\":5,\"b\":6},\"b\":7}",
-                     rows));
+    assert_true(WALK("{\"a\":{\"b\":1},\"b\":2,\"\\u0062\":[3],\"c\":4,"
+                     "\"a\":{\"b\":5,\"b\":6},\"b\":7}", rows));
     assert_string_equal(seen, "/c[-1]c=4;/a[-1]a={;/a/b[-1]b=6;/b[-1]b=7;");
     end();
     assert_true(WALK("[{\"b\":1},{\"b\":2}]", rows));

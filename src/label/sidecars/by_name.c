@@ -182,12 +182,15 @@ static void hub_settle(sft_info *info, const char *field, uint64_t *seen, const 
 static bool hub_heads_fit(const sft_info *info, uint64_t heads, uint64_t *kv_heads) {
     const uint64_t queries = info->llm.queries, keys = info->llm.keys;
     if (queries == SFTI_SIZES_DIFFER || heads == 0 || queries % heads != 0) return false;
-    uint64_t head = queries / heads; /* 0: not told */
+    uint64_t head = queries / heads; /* 0: not told; of queries alone it may be twice as much */
     if (keys == SFTI_SIZES_DIFFER) {
         *kv_heads = 0;
     } else if (keys > 0 && *kv_heads > 0) {
-        if (keys % *kv_heads != 0 || (head > 0 && keys / *kv_heads != head)) return false;
-    } else if (keys > 0 && head > 0) {
+        uint64_t of_keys = keys / *kv_heads;
+        bool same = head == 0 || of_keys == head
+                 || (!info->llm.heads_told && of_keys == head - of_keys);
+        if (keys % *kv_heads != 0 || !same) return false;
+    } else if (keys > 0 && head > 0 && info->llm.heads_told) {
         if (keys % head != 0) return false;
         *kv_heads = keys / head;
     }

@@ -22,7 +22,7 @@ static number_walk numbers_behind(const sfti_view *view, sft_span begin) {
 }
 
 /* Names of one layer stand together. */
-static bool next_number(number_walk *walk) {
+static bool next_layer_number(number_walk *walk) {
     const size_t skip = strlen(walk->behind.prefix);
     const sft_span last = walk->digits;
     while (walk->at < walk->to) {
@@ -43,7 +43,7 @@ static uint64_t layers_after(const sfti_view *view, sft_span begin, sft_span bey
                              uint64_t *least) {
     number_walk walk = numbers_behind(view, begin);
     uint64_t layers = 0, count = 0, all;
-    for (; next_number(&walk); count++)
+    for (; next_layer_number(&walk); count++)
         if (walk.number + 1 > layers) layers = walk.number + 1;
     all = layers;
     while (layers > 0 && beyond.len > 0) {
@@ -76,7 +76,7 @@ static uint64_t size_in_all(const sfti_view *view, sft_span name, uint32_t rank,
     if (!hash || name.len + SFTI_UINT_SIZE > sizeof own) return 0;
     sft_span after = sfti_from(name, (size_t)(hash - name.data) + 1);
     number_walk walk = numbers_behind(view, (sft_span){ name.data, (size_t)(hash - name.data) });
-    while (next_number(&walk)) {
+    while (next_layer_number(&walk)) {
         memcpy(own, walk.digits.data, walk.digits.len);
         memcpy(own + walk.digits.len, after.data, after.len);
         own[walk.digits.len + after.len] = '\0';

@@ -292,13 +292,15 @@ static void sizes_of_language_models(void **state) {
         { LLAMA("2") "model.layers.2.eh_proj.weight[4096,8192]", { 2, 4096, 32, 8, 128256 } },
         { LLAMA("2") "model.layers.1.eh_proj.weight[4096,8192]", { 3, 4096, 32, 8, 128256 } },
         /* a gate beside the queries (Qwen3-Next); norms by head (StableLM 2 12B); one head for
-         * keys and values (StarCoder); layers that differ in theirs (DeciLM) or are not all there */
+         * keys and values (StarCoder); layers that differ in theirs (DeciLM) or are not all
+         * there */
         { "model.layers.3.self_attn.q_proj.weight[8192,2048] "
           "model.layers.3.self_attn.k_proj.weight[512,2048] "
           "model.layers.3.self_attn.o_proj.weight[2048,4096] "
           "model.layers.3.self_attn.q_norm.weight[256] "
           "model.layers.{0-3}.input_layernorm.weight[2048] "
-          "model.layers.0.mlp.gate_proj.weight[1,1] model.embed_tokens.weight[100,2048]", { 4, 2048, 16, 2, 100 } },
+          "model.layers.0.mlp.gate_proj.weight[1,1] model.embed_tokens.weight[100,2048]",
+          { 4, 2048, 16, 2, 100 } },
         { "model.layers.{0-1}.self_attn.q_proj.weight[5120,5120] "
           "model.layers.{0-1}.self_attn.k_proj.weight[1280,5120] "
           "model.layers.{0-1}.self_attn.o_proj.weight[5120,5120] "

@@ -387,7 +387,8 @@ const char *sfti_precision(sft_info *info, const sfti_sums *sums, const sfti_qua
     static const char *const by_bits[9] = { "mixed", "int1", "int2", "int3", "int4",
                                             "int5", "int6", "int7", "int8" };
     if (sums->bytes == 0) return NULL;
-    info->guesses_bits = quant->id && quant->guessed;
+    bool unknown = sums->weights.hidden || sums->weights.undecided > 0;
+    info->guesses_bits = quant->id ? quant->guessed : unknown;
     if (info->guesses_bits) return NULL;
     const char *told = quant->id ? sfti_told_precision(info, sft_span_cstr(quant->id)) : NULL;
     if (told) return told;

@@ -90,6 +90,9 @@ static void quantisation_and_true_parameters(void **state) {
         { "a.qweight:I8[64,32] a.wscales[1,64] a.smooth_factor[64]", "svdquant-int4", 4096 },
         { "a.qweight:I8[64,32] a.wtscale[1] a.wscales:F8_E4M3[4,64]", "svdquant-fp4", 4096 },
         { "a.weight:U8[64,32] a.weight_scale:F8_E4M3[64,4] a.weight_scale_2:F32[]", "nvfp4", 4096 },
+        /* ModelOpt's W4A8_AWQ: codes of two rows, factors of 128 columns */
+        { "a.weight:U8[32,128] a.weight_scale:BF16[64,1] a.weight_scale_2:F32[]", "-", 0 },
+        { "a.weight:U8[32,128] a.weight_scale:F8_E4M3[64,1] a.weight_scale_2:F32[]", "-", 0 },
         { "a.weight_packed:I32[64,8] a.weight_scale:BF16[64,1] a.weight_shape:I64[2]",
           "compressed-tensors", 0 },
         { "a.weight_packed:U8[64,32] a.weight_scale:F8_E4M3[64,4] a.weight_global_scale:F32[1]",

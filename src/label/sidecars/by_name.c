@@ -125,24 +125,25 @@ static void hub_refine(const sfti_records *records, hub_config *config) {
     }
 }
 
-static bool hub_decoder(const sfti_records *records, const char *architecture) {
-    const sfti_record *of = sfti_model_record(records, architecture);
-    return sfti_record_row_of(records, of, SFTI_DECODER, NULL) != NULL;
+/* A decoder of which nothing says that it has a head encodes; a shard's may be in another. */
+static bool hub_encodes(const sft_info *info, const hub_config *config, const char *architecture) {
+    const sfti_record *of = sfti_model_record(info->records, architecture);
+    return !config->head && config->tied != 1 && info->shard_of < 2
+        && sfti_record_row_of(info->records, of, SFTI_DECODER, NULL) != NULL;
 }
 
 /* A class that stands for one architecture says more than the type; the type more than the
  * model's name in a class. */
-static void hub_by_type(const sfti_records *records, hub_config *config) {
+static void hub_by_type(const sft_info *info, hub_config *config) {
     const char *architecture, *kind;
     const sfti_record_row *row;
-    if (!sfti_map_model_type(records, config->model_type, &architecture, &kind, &row)) return;
+    if (!sfti_map_model_type(info->records, config->model_type, &architecture, &kind, &row)) return;
     config->by_type = !config->known || !config->architecture;
     if (config->by_type) {
         config->architecture = architecture;
         config->said = row;
     }
-    bool headless = !config->head && config->tied != 1;
-    if (config->kind || (headless && hub_decoder(records, architecture))) return;
+    if (config->kind || hub_encodes(info, config, architecture)) return;
     config->kind = kind;
 }
 
@@ -231,13 +232,11 @@ static bool hub_read(sft_info *info, sfti_sidecar *sidecar, sft_span text, hub_c
 static void read_config(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     hub_config config;
     if (!hub_read(info, sidecar, text, &config)) return;
-    hub_by_type(info->records, &config);
+    hub_by_type(info, &config);
     hub_refine(info->records, &config);
-    /* A decoder without a head, of which nothing says that it has one, encodes. */
     const sfti_fact *best = sfti_info_best(info, SFT_FACT_KIND);
-    if (!config.head && config.tied != 1 && best && best->trust <= 70
-        && sfti_is(best->value.text, "language_model")
-        && hub_decoder(info->records, config.architecture))
+    if (best && best->trust <= 70 && sfti_is(best->value.text, "language_model")
+        && hub_encodes(info, &config, config.architecture))
         config.kind = "text_encoder";
     info->said = config.said;
     hub_architecture(info, &config);

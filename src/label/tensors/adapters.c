@@ -131,7 +131,8 @@ bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
                  || (scan->shared > 0 && scan->modules == 0);
     tell_numbers(scan);
     sfti_adapter_sum(scan);
-    const char *denoiser = architecture ? sfti_denoiser_part(info, architecture) : NULL;
+    const char *denoiser = sfti_denoiser_part(info->records,
+                                              sfti_model_record(info->records, architecture));
     if (!architecture)
         denoiser = sfti_forms_hold(scan->forms, sft_span_cstr(unets)) ? "unet" : "transformer";
     for (int i = 0; i < SFTI_ADAPTER_PARTS && !language; i++)

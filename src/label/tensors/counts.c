@@ -220,9 +220,3 @@ void sfti_add_component(sft_info *info, sfti_list *list, const char *part,
     SFTI_PUSH(info, list, sfti_component, .part = part, .architecture = architecture,
               .dtype = name, .bytes = sums->bytes, .weights = sums->weights);
 }
-
-const char *sfti_denoiser_part(const sft_info *info, const char *architecture) {
-    const sfti_record *of = sfti_model_record(info->records, architecture);
-    bool unet = of && sfti_record_row_of(info->records, of, SFTI_DENOISER_PART, NULL);
-    return unet ? "unet" : "transformer";
-}

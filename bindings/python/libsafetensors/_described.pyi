@@ -345,7 +345,7 @@ class InfoPrivate(TypedDict):
     what: Literal['path', 'user', 'folder-names', 'session', 'comment', 'workflow', 'config']
 
 class InfoConflict(TypedDict):
-    field: Literal['architecture', 'kind', 'base_model', 'prediction_type', 'adapter.rank', 'adapter.alpha', 'civitai.model_id', 'civitai.version_id']
+    field: Literal['architecture', 'kind', 'base_model', 'prediction_type', 'adapter.rank', 'adapter.alpha', 'llm.layers', 'llm.hidden', 'llm.heads', 'llm.kv_heads', 'civitai.model_id', 'civitai.version_id']
     candidates: list[InfoCandidate]
 
 class InfoDatasetResult(TypedDict):

@@ -32,7 +32,7 @@
 
 #define ONNX_DEPTH 64
 #define ONNX_NAME_MOST 65536
-/* Of all paths together: a name of an outer node would be in those of each tensor inside. */
+/* All paths together: the name of an outer node is in that of each tensor inside. */
 #define ONNX_PATHS_MOST (UINT64_C(64) << 20)
 
 /* A message that is read, and those around it. */

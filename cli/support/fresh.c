@@ -193,7 +193,7 @@ static sft_code remove_old_shard(cli_fresh *f, const char *folder, const char *s
 }
 
 void cli_fresh_undo(const cli_fresh *fresh) {
-    for (size_t i = 0; i < fresh->written_count; i++) (void)sfti_os_unlink(fresh->written[i]);
+    for (size_t i = fresh->written_count; i-- > 0;) (void)sfti_os_unlink(fresh->written[i]);
     for (fresh_folder *f = fresh->made; f; f = f->before) (void)sfti_os_remove_folder(f->path);
 }
 
@@ -370,7 +370,7 @@ static sft_code rewrite_shard(set_rewrite *r, size_t shard, const sft_job *job,
     if (code) return code;
     code = r->how->save ? r->how->save(r->how->ctx, shard, sink, job, err)
                         : save_collected(r, shard, count, sink, job, err);
-    if (code != SFT_EXISTS) cli_fresh_written(&r->fresh, path);
+    if (!code) cli_fresh_written(&r->fresh, path);
     for (size_t i = 0; i < count; i++) r->progress.before += cli_spec_bytes(&r->some[i].spec);
     return code;
 }

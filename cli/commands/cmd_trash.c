@@ -110,7 +110,9 @@ static void each_model(void *ctx, cli_model *model) {
     if (!(broken ? cli_unit_of_file(model->path, &run->arena, &unit)
                  : cli_unit_of(model, &run->arena, &unit)))
         code = sfti_fail_memory(&err, 1);
-    if (!code && !model->input->is_found && !cli_unit_find_index(c, &unit, &run->arena))
+    /* A model that is named has one, or shards without an index that is called so. */
+    bool may_have = !model->input->is_found || model->inputs;
+    if (!code && may_have && !cli_unit_find_index(c, &unit, &run->arena))
         code = sfti_fail_memory(&err, 1);
     if (!code) code = cli_unit_check(&unit, &err);
     if (!code && !broken) {

@@ -4,7 +4,8 @@
  *    synced. A crash here leaves the old model, and new files that no index names.
  * 2. The index that names them replaces the old one by rename. A crash after it leaves the new
  *    model, and old shards that no index names.
- * 3. The old shards are removed, unless another index in the folder names them. */
+ * 3. The old shards are removed, unless another index in the folder names them, whatever it is
+ *    called. */
 #ifndef CLI_FRESH_H
 #define CLI_FRESH_H
 

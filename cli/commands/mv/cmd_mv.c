@@ -298,7 +298,7 @@ static void tell(mv_run *run, const mv_unit *unit) {
     if (moves->count > 1 && !unit->unit.is_folder)
         cli_printf(&c->out, ", with %zu file%s", moves->count - 1, moves->count == 2 ? "" : "s");
     size_t copied = 0;
-    for (size_t i = 1; i < moves->count; i++) copied += is_copied(run, &moves->items[i]);
+    for (size_t i = 0; i < moves->count; i++) copied += is_copied(run, &moves->items[i]);
     if (copied && c->set.dry_run)
         cli_printf(&c->out, " (%zu would be copied: the original%s would stay)", copied,
                    copied == 1 ? "" : "s");

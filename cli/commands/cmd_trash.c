@@ -121,7 +121,7 @@ static void each_model(void *ctx, cli_model *model) {
         else left = cli_unit_keep_shared(&unit, cli_unit_alone(&unit), stays);
         if (!code) code = take_config(&unit, &run->arena, &err);
     }
-    if (!code && !c->set.dry_run) code = cli_trash_unit(c, &unit, &blame, &err);
+    if (!code && !c->set.dry_run) code = cli_trash_unit(c, &unit, NULL, &blame, &err);
     if (code) cli_fail_input(c, blame, &err);
     else tell(run, &unit, stays, left);
 }

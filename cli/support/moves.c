@@ -229,11 +229,14 @@ static sft_code give_name(moving *m, size_t i) {
     const cli_move *move = &m->moves->items[i];
     os_info info;
     bool whole = m->moves->emptied_count > 0; /* a folder, file by file */
-    sft_code code = make_folders(m, move->to, whole ? move->from : NULL);
+    sft_code code = move->to ? make_folders(m, move->to, whole ? move->from : NULL) : SFT_OK;
     if (code) return code;
     int error = sfti_os_info_path(move->from, false, &info);
     if (error) return fail_os(m, move->from, error, "open");
     m->was[i] = info;
+    m->state[i] = BY_NAME;
+    if (!move->to) return SFT_OK;
+    m->state[i] = NOT_YET;
     bool one_name = cli_is_one_name(move->from, move->to);
     error = one_name ? ENOENT : sfti_os_info_path(move->to, false, &info);
     if (error != ENOENT)
@@ -282,12 +285,13 @@ static sft_code check_names(moving *m, size_t i) {
 
 static sft_code drop_name(moving *m, size_t i) {
     const cli_move *move = &m->moves->items[i];
+    bool renames = m->state[i] == BY_NAME && move->to;
     if (move->stays && m->state[i] == NAMED) return SFT_OK;
     sft_code code = check_names(m, i);
-    int error = code                     ? 0
-                : m->state[i] == BY_NAME ? rename_one(move->from, move->to, move->is_folder)
-                                         : sfti_os_unlink(move->from);
-    if (error && m->state[i] == BY_NAME) code = fail_os(m, move->to, error, "rename");
+    int error = code      ? 0
+                : renames ? rename_one(move->from, move->to, move->is_folder)
+                          : sfti_os_unlink(move->from);
+    if (error && renames) code = fail_os(m, move->to, error, "rename");
     else if (error) code = fail_os(m, move->from, error, "remove");
     if (!code) m->state[i] = DONE;
     return code;
@@ -310,8 +314,9 @@ static sft_code sync_folders(moving *m, bool new_names) {
     for (size_t i = 0; i < m->moves->count; i++) {
         const cli_move *move = &m->moves->items[i];
         const char *path = new_names ? move->to : move->from;
-        size_t len = sfti_folder_len(path);
-        if (last && sfti_folder_len(last) == len && memcmp(last, path, len) == 0) continue;
+        size_t len = path ? sfti_folder_len(path) : 0;
+        if (!path || (last && sfti_folder_len(last) == len && memcmp(last, path, len) == 0))
+            continue;
         int error = sfti_sync_parent(path);
         last = path;
         if (error) {

@@ -30,7 +30,6 @@ typedef struct moving {
     sfti_arena arena;
     const char **made; /* folders, in the order in which they were made */
     size_t made_count, made_cap;
-    bool stays; /* what the last move put there is another file by now */
     const char *blame;
     sft_error *err;
 } moving;
@@ -399,13 +398,9 @@ static sft_code undo_second(moving *m, const cli_move *move, bool same) {
     }
     if (code) return code;
     if (!same && !move->stays) return fail_os(m, move->from, EEXIST, "");
-    if (!same) {
-        (void)cli_fail_hint(m->err, SFT_EXISTS, SFT_HINT_NONE,
-                            "expected what mv put there, found another file: it stays");
-        cli_warn(m->c, m->blame, m->err);
-        m->stays = true;
-        return SFT_OK; /* the old one is where it was */
-    }
+    if (!same)
+        return cli_fail_hint(m->err, SFT_EXISTS, SFT_HINT_NONE,
+                             "expected what mv put there, found another file: it stays");
     int error = sfti_os_unlink(move->to);
     return error ? fail_os(m, move->to, error, "remove") : SFT_OK;
 }
@@ -429,7 +424,6 @@ static bool undo_one(moving *m, const cli_move *move, size_t *left) {
     int old = sfti_os_info_path(move->from, false, &from);
     int new = sfti_os_info_path(move->to, false, &to);
     sft_code code;
-    m->stays = false;
     bool same = !old && !new && from.inode == to.inode && from.device == to.device;
     if (new == ENOENT && !old) return false; /* it is where it was */
     if (strcmp(move->from, move->to) == 0) return false;
@@ -442,7 +436,7 @@ static bool undo_one(moving *m, const cli_move *move, size_t *left) {
     else if (old) code = fail_os(m, move->from, old, "open");
     else if (move->is_folder) code = fail_os(m, move->from, EEXIST, "");
     else code = undo_second(m, move, same);
-    if (!code) return !m->stays;
+    if (!code) return true;
     cli_fail_input(m->c, m->blame, m->err);
     ++*left;
     return false;
@@ -464,7 +458,7 @@ size_t cli_moves_undo(cli *c, const cli_moves *moves, size_t *left) {
     for (size_t n = 0, before = *left; n < moves->count; n++) {
         err = (sft_error)SFT_ERROR_INIT;
         back += undo_one(&m, &moves->items[n ? moves->count - n : 0], left);
-        if (n == 0 && (m.stays || *left > before)) break;
+        if (n == 0 && *left > before) break;
     }
     cli_lock_end(&lock);
     (void)sync_folders(&m, false);

@@ -104,7 +104,7 @@ static const char *judge(const fault_scene *scene, const fault_seen *seen, bool 
     if (scene->mode == MOVES && fine && !moved) return "it did not move";
     size_t len;
     const char *kept = os_fake_file("/d/kept.own.json", &len);
-    bool stays = scene->mode == ENDS && !lasting && seen->status == 2 && old;
+    bool stays = scene->mode == ENDS && !lasting && !no_memory && seen->status == 2 && old;
     if (stays && (!kept || len != sizeof KEPT - 1 || memcmp(kept, KEPT, len) != 0))
         return "a note has more than it had";
     const char *moved_manager = os_fake_file("/t/neon.metadata.json", &len);

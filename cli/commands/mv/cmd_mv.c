@@ -492,7 +492,7 @@ static void run_mv(cli *c, char **operands, size_t count) {
     run.plan.c = c;
     run.plan.arena.alloc = c->alloc;
     run.plan.how = run.how = c->set.copy ? CLI_MOVE_COPY : c->set.link ? CLI_MOVE_LINK : CLI_MOVE;
-    c->others = CLI_AND_OTHERS;
+    c->others = CLI_AND_OTHERS | CLI_FILES_ONLY;
     c->counts_unread = true;
     bool told = count > 0 || c->set.place || c->set.where.count > 0 || c->set.copy || c->set.link
              || c->set.number || c->set.unknown;

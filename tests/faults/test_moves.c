@@ -104,8 +104,7 @@ static const char *judge(const fault_scene *scene, const fault_seen *seen, bool 
     if (scene->mode == MOVES && fine && !moved) return "it did not move";
     size_t len;
     const char *kept = os_fake_file("/d/kept.own.json", &len);
-    bool stays = scene->mode == ENDS && !lasting && !no_memory && seen->status == 2 && old;
-    if (stays && (!kept || len != sizeof KEPT - 1 || memcmp(kept, KEPT, len) != 0))
+    if (failed && !no_memory && old && (!kept || len != sizeof KEPT - 1 || memcmp(kept, KEPT, len) != 0))
         return "a note has more than it had";
     const char *moved_manager = os_fake_file("/t/neon.metadata.json", &len);
     if (scene->mode == MOVES && seen->status == 0 && no_memory && moved_manager
@@ -114,7 +113,8 @@ static const char *judge(const fault_scene *scene, const fault_seen *seen, bool 
     if (scene->mode == UNDOES && fine && !old) return "it did not move back";
     if (scene->mode == TO_BIN && !old && in_bin != 15 && !apart) return "it is nowhere";
     if (scene->mode == ENDS && !is_there("/d/kept", ends[0]) && !old) return "all copies are gone";
-    if (scene->mode == ENDS && !lasting && seen->status == 2 && is_there("/s/neon", ends[0]) && !old)
+    bool failed = scene->mode == ENDS && !lasting && seen->status == 2;
+    if (failed && is_there("/s/neon", ends[0]) && !old)
         return "the model stays without what is its own";
     if ((scene->mode == NOTES || scene->mode == DRAWS) && !is_there("/s/neon", ends[0]))
         return "the model was changed";

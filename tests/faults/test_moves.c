@@ -63,7 +63,8 @@ static bool is_there(const char *stem, const char *end) {
     const void *bytes = os_fake_file(path, &len);
     if (bytes && strcmp(end, ends[0]) == 0)
         return len == lora.len && memcmp(bytes, lora.bytes, len) == 0;
-    return bytes && len > 2 && ((const char *)bytes)[len - 1] == '}';
+    /* A note that was merged ends with a line. */
+    return bytes && len > 2 && strchr("}\n", ((const char *)bytes)[len - 1]);
 }
 
 static bool is_whole(const char *stem) {
@@ -102,6 +103,9 @@ static const char *judge(const fault_scene *scene, const fault_seen *seen, bool 
     if ((scene->mode == MOVES || scene->mode == UNDOES) && !old && !moved && !apart)
         return "the model is in neither place";
     if (scene->mode == MOVES && fine && !moved) return "it did not move";
+    bool failed = scene->mode == ENDS && !lasting && seen->status == 2;
+    if (failed && is_there("/s/neon", ends[0]) && !old)
+        return "the model stays without what is its own";
     size_t len;
     const char *kept = os_fake_file("/d/kept.own.json", &len);
     if (failed && !no_memory && old && (!kept || len != sizeof KEPT - 1 || memcmp(kept, KEPT, len) != 0))
@@ -113,9 +117,6 @@ static const char *judge(const fault_scene *scene, const fault_seen *seen, bool 
     if (scene->mode == UNDOES && fine && !old) return "it did not move back";
     if (scene->mode == TO_BIN && !old && in_bin != 15 && !apart) return "it is nowhere";
     if (scene->mode == ENDS && !is_there("/d/kept", ends[0]) && !old) return "all copies are gone";
-    bool failed = scene->mode == ENDS && !lasting && seen->status == 2;
-    if (failed && is_there("/s/neon", ends[0]) && !old)
-        return "the model stays without what is its own";
     if ((scene->mode == NOTES || scene->mode == DRAWS) && !is_there("/s/neon", ends[0]))
         return "the model was changed";
     const char *picture = os_fake_file("/t/x.png", &len);

@@ -535,7 +535,7 @@ class DiffGood(TypedDict):
     other: DiffModel
     remote: NotRequired[DiffRemote]
     ok: Literal[True]
-    same: bool
+    same: Union[bool, None]
     equal: int
     close: int
     max_abs: Union[Literal['NaN', 'Infinity', '-Infinity'], float]

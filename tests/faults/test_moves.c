@@ -108,7 +108,8 @@ static const char *judge(const fault_scene *scene, const fault_seen *seen, bool 
         return "the model stays without what is its own";
     size_t len;
     const char *kept = os_fake_file("/d/kept.own.json", &len);
-    if (failed && !no_memory && old && (!kept || len != sizeof KEPT - 1 || memcmp(kept, KEPT, len) != 0))
+    bool as_it_was = kept && len == sizeof KEPT - 1 && memcmp(kept, KEPT, len) == 0;
+    if (failed && !no_memory && old && !as_it_was)
         return "a note has more than it had";
     const char *moved_manager = os_fake_file("/t/neon.metadata.json", &len);
     if (scene->mode == MOVES && seen->status == 0 && no_memory && moved_manager

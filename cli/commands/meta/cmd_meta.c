@@ -348,9 +348,10 @@ static size_t count_models(char **operands, size_t count) {
 /* Keys do not come out even: a folder before them may have been meant as one. */
 static bool blame_folder(cli *c, char **operands, size_t models) {
     sft_error err = SFT_ERROR_INIT;
-    if (models < 2 || is_called_model(operands[models - 1])) return false;
+    const char *last = operands[models - 1];
+    if (models < 2 || is_called_model(last)) return false;
     cli_usage_error(&err, "expected a KEY, found the folder \"%s\", which counts as a FILE: run "
-                    "this where no folder has that name", operands[models - 1]);
+                    "this where no folder has that name", last);
     cli_fail_usage(c, &err);
     return true;
 }

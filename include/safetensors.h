@@ -969,8 +969,9 @@ SFT_API SFT_NODISCARD sft_code sft_slice_parse(const uint64_t *shape, uint32_t r
 /* Store the result's shape in out[SFT_MAX_RANK] and return its rank. @since 0.1 */
 SFT_API uint32_t sft_slice_shape(const sft_slice *slice, uint64_t *out);
 
-/* Number of elements and bytes of the result; either may be NULL. SFT_SLICE_PARTIAL_BYTE if a
- * dtype of less than 8 bits does not start and end on whole bytes; SFT_SIZE_OVERFLOW. @since 0.1 */
+/* Number of elements and bytes of the result; either may be NULL. SFT_SLICE_PARTIAL_BYTE if the
+ * elements of a dtype of less than 8 bits fill no whole number of bytes; whether each run of them
+ * starts and ends on whole bytes is up to sft_runs_begin. SFT_SIZE_OVERFLOW. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_slice_size(const sft_slice *slice, sft_dtype dtype,
                                               uint64_t *elements, uint64_t *bytes,
                                               sft_error *err);

@@ -110,7 +110,9 @@ static void each_model(void *ctx, cli_model *model) {
     if (!(broken ? cli_unit_of_file(model->path, &run->arena, &unit)
                  : cli_unit_of(model, &run->arena, &unit)))
         code = sfti_fail_memory(&err, 1);
-    if (!code && !model->input->is_found && !cli_unit_find_index(c, &unit, &run->arena))
+    /* A model that is named has one, or shards without an index that is called so. */
+    bool may_have = !model->input->is_found || model->inputs;
+    if (!code && may_have && !cli_unit_find_index(c, &unit, &run->arena))
         code = sfti_fail_memory(&err, 1);
     if (!code) code = cli_unit_check(&unit, &err);
     if (!code && !broken) {
@@ -119,7 +121,7 @@ static void each_model(void *ctx, cli_model *model) {
         else left = cli_unit_keep_shared(&unit, cli_unit_alone(&unit), stays);
         if (!code) code = take_config(&unit, &run->arena, &err);
     }
-    if (!code && !c->set.dry_run) code = cli_trash_unit(c, &unit, &blame, &err);
+    if (!code && !c->set.dry_run) code = cli_trash_unit(c, &unit, NULL, &blame, &err);
     if (code) cli_fail_input(c, blame, &err);
     else tell(run, &unit, stays, left);
 }
@@ -130,7 +132,7 @@ static void run_trash(cli *c, char **operands, size_t count) {
     size_t models;
     os_info info;
     run.arena.alloc = c->alloc;
-    c->others = CLI_AND_OTHERS;
+    c->others = CLI_AND_OTHERS | CLI_FILES_ONLY;
     c->counts_unread = true;
     sft_code code = cli_where_read(c, &run.where, &err);
     bool sure = c->set.yes || c->set.dry_run;
@@ -150,8 +152,9 @@ const cli_command cli_trash_command = {
     "A model goes to the trash of the desktop with all its shards, its index, and the sidecars and "
     "pictures that begin with its name, and an adapter_model with its adapter_config.json; from "
     "there the desktop brings it back. What it shares with other models stays, and is counted (-v "
-    "names it). Each model goes whole or not at all. A file that is named and is no model that can "
-    "be read goes alone.\n"
+    "names it). Each model goes whole or not at all. A file that is named and is no model, or a "
+    "broken one, goes alone; one that may not be read stays, for nobody knows what belongs to it."
+    "\n"
     "For folders, --yes says that all models in them are meant, or those that --where keeps.",
     CLI_EXAMPLES(
         { "safetensors trash neon.safetensors", "with its sidecars and pictures" },

@@ -7,14 +7,13 @@
 #include "os/os.h"
 #include "os/path.h"
 #include "support/files.h"
+#include "support/indexes.h"
 #include "support/words.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define INDEX_MOST ((uint64_t)64 << 20)
 
 const char *const cli_model_ends[] = { ".safetensors.index.json", ".bin.index.json", ".safetensors",
                                        ".sft", ".ckpt", ".pt", ".pth", ".bin", ".gguf", ".onnx",
@@ -170,81 +169,56 @@ bool cli_unit_alone(const cli_unit *unit) {
 
 /* ── Shards that another index names ── */
 
-typedef struct index_walk {
-    cli *c;
+typedef struct index_search {
     cli_unit *unit;
+    sfti_arena *named; /* the model itself is looked for: holds the name of its index; or NULL */
     bool (*counts)(void *ctx, const char *index);
     void *ctx;
-    sfti_arena arena;
-    sfti_arena *named; /* the model itself is looked for: holds the name of its index; or NULL */
-} index_walk;
+} index_search;
 
-/* False when out of memory. */
-static bool mark_named(index_walk *walk, sft_span index, sft_span name) {
-    cli_unit *unit = walk->unit;
-    size_t folder = sfti_folder_len(unit->path);
-    for (size_t i = 1; !walk->named && i < unit->count && unit->items[i].is_model; i++)
+static bool other_counts(void *ctx, const char *path) {
+    index_search *search = ctx;
+    return strcmp(path, search->unit->items[0].path) != 0
+        && (!search->counts || search->counts(search->ctx, path));
+}
+
+static bool mark_named(void *ctx, const char *index, sft_span name) {
+    index_search *search = ctx;
+    cli_unit *unit = search->unit;
+    size_t folder = sfti_folder_len(unit->path), len = strlen(index);
+    for (size_t i = 0; !search->named && i < unit->count && unit->items[i].is_model; i++)
         if (cli_is(name, unit->items[i].path + folder)) unit->items[i].is_shared = true;
-    if (!walk->named || !cli_is(name, unit->items[0].path + folder)
-        || (unit->index.len > 0 && sfti_bytes_compare(unit->index, index) <= 0))
+    if (!search->named || !cli_is(name, unit->items[0].path + folder)
+        || (unit->index.len > 0
+            && sfti_bytes_compare(unit->index, (sft_span){ index, len }) <= 0))
         return true; /* of several the first by name */
-    char *copy = sfti_arena_copy(walk->named, index.data, index.len);
-    if (copy) unit->index = (sft_span){ copy, index.len };
+    char *copy = sfti_arena_copy(search->named, index, len);
+    if (copy) unit->index = (sft_span){ copy, len };
     return copy != NULL;
 }
 
-/* Every text in it counts: none is there that looks like a shard's name and is not meant. */
-static int take_index(void *ctx, const char *name, os_kind kind) {
-    index_walk *walk = ctx;
-    cli_unit *unit = walk->unit;
-    sft_buffer bytes;
+static bool search_indexes(cli *c, index_search *search, bool by_name) {
+    const char *path = search->unit->path;
+    cli_indexes look = { .c = c, .folder = { path, sfti_folder_len(path) }, .by_name = by_name,
+                         .counts = other_counts, .each = mark_named, .ctx = search };
     sft_error ignored = SFT_ERROR_INIT;
-    sfti_json json;
-    sfti_json_type type;
-    os_info info;
-    bool is_index = sft_path_is_index(name) || cli_ends_with(sft_span_cstr(name), ".index.json");
-    if (kind == OS_DIR || !is_index) return 0;
-    char *path = sfti_arena_join(&walk->arena,
-                                 (sft_span){ unit->path, sfti_folder_len(unit->path) },
-                                 sft_span_cstr(name));
-    if (!path) return ENOMEM;
-    if (strcmp(path, unit->items[0].path) == 0 || sfti_os_info_path(path, true, &info)
-        || info.kind != OS_FILE || (walk->counts && !walk->counts(walk->ctx, path)))
-        return 0;
-    sft_code code = cli_read_file(walk->c, path, INDEX_MOST, &bytes, &ignored);
-    if (code) return code == SFT_OUT_OF_MEMORY ? ENOMEM : 0;
-    sft_span all = cli_read_text(&bytes);
-    sfti_json_begin(&json, all.data, all.len);
-    do {
-        type = sfti_json_next(&json);
-        if (type != SFTI_JSON_STRING) continue;
-        sft_span text = sfti_json_string(&json, &walk->arena);
-        if (!text.data || !mark_named(walk, sft_span_cstr(name), text)) code = SFT_OUT_OF_MEMORY;
-    } while (!code && type != SFTI_JSON_END && type != SFTI_JSON_ERROR);
-    sft_buffer_free(&bytes);
-    return code ? ENOMEM : 0;
-}
-
-static bool walk_indexes(index_walk *walk) {
-    char folder[4096];
-    cli_unit *unit = walk->unit;
-    walk->arena.alloc = walk->c->alloc;
-    int len = snprintf(folder, sizeof folder, "%.*s", (int)sfti_folder_len(unit->path), unit->path);
-    int error = len < 0 || (size_t)len >= sizeof folder ? 0
-              : sfti_os_list(len ? folder : ".", take_index, walk);
-    sfti_arena_free(&walk->arena);
-    return error != ENOMEM;
+    return cli_indexes_each(&look, &ignored) != SFT_OUT_OF_MEMORY;
 }
 
 bool cli_unit_find_shared(cli *c, cli_unit *unit, bool (*counts)(void *ctx, const char *index),
                           void *ctx) {
-    index_walk walk = { .c = c, .unit = unit, .counts = counts, .ctx = ctx };
-    return unit->is_folder || unit->count < 2 || !unit->items[1].is_model || walk_indexes(&walk);
+    index_search search = { .unit = unit, .counts = counts, .ctx = ctx };
+    return unit->is_folder || unit->count < 2 || !unit->items[1].is_model
+        || search_indexes(c, &search, false);
 }
 
+/* Only a numbered file is looked for in all files of its folder: they may be many. */
 bool cli_unit_find_index(cli *c, cli_unit *unit, sfti_arena *arena) {
-    index_walk walk = { .c = c, .unit = unit, .named = arena };
-    return unit->is_folder || unit->index.len > 0 || walk_indexes(&walk);
+    index_search search = { .unit = unit, .named = arena };
+    uint64_t n, of;
+    sft_span base;
+    if (unit->is_folder || unit->index.len > 0) return true;
+    return search_indexes(c, &search, !cli_shard_of(unit->path, &n, &of, &base));
 }
 
 size_t cli_unit_keep_shared(cli_unit *unit, bool alone, const char **stays) {

@@ -9,10 +9,12 @@
 #include "set/index_edit.h"
 #include "support/files.h"
 #include "support/hints.h"
+#include "support/indexes.h"
 #include "support/output.h"
 #include "safetensors_index.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct fresh_folder {
@@ -138,60 +140,75 @@ sft_code cli_fresh_options(const cli_fresh *fresh, const char *old, sft_path_opt
 
 /* ── What is no longer named ── */
 
-/* Is a shard named by some index of the folder? */
-typedef struct name_search {
-    cli_fresh *f;
-    const char *shard;
-    const os_info *file; /* what it leads to; NULL: names alone are compared */
-    bool named;
-    sft_code code;
-    sft_error *err;
-} name_search;
-
-static sft_code index_names_shard(name_search *n, const char *path) {
-    sft_set_options options = cli_set_options(n->f->c);
+/* Whether the index at the path names a shard; true also if it cannot be read. */
+static bool index_has_shard(const cli_fresh *f, const char *shard) {
+    sft_set_options options = cli_set_options(f->c);
+    sft_error ignored = SFT_ERROR_INIT;
     sft_index *names = NULL;
-    sft_code code = sft_index_open(path, &options, &names, n->err);
-    if (code) return code;
-    for (size_t i = 0; !n->named && i < sft_index_shard_count(names); i++) {
-        /* A name may lead to the shard by a link, of its own or of a folder in it. */
-        const char *name = sft_index_shard_at(names, i);
-        os_info info;
-        n->named = strcmp(name, n->shard) == 0;
-        if (n->named || !n->file) continue;
-        name = cli_join_path(&n->f->arena, fresh_folder_of(n->f), name);
-        if (!name) code = sfti_fail_memory(n->err, n->file->size);
-        if (code) break; /* it stays */
-        n->named = sfti_os_info_path(name, true, &info) == 0
-                && info.device == n->file->device && info.inode == n->file->inode;
-    }
+    if (sft_index_open(f->index, &options, &names, &ignored)) return true;
+    bool named = false;
+    for (size_t i = 0; !named && i < sft_index_shard_count(names); i++)
+        named = strcmp(sft_index_shard_at(names, i), shard) == 0;
     sft_index_close(names);
-    return code;
+    return named;
 }
 
-static int look_at_index(void *ctx, const char *name, os_kind kind) {
-    name_search *n = ctx;
-    if (!sft_path_is_index(name) || kind == OS_DIR) return 0;
-    char *path = cli_join_path(&n->f->arena, fresh_folder_of(n->f), name);
-    n->code = path ? index_names_shard(n, path)
-                   : sfti_fail_memory(n->err, strlen(name));
-    return n->code ? EIO : 0;
-}
+/* The old shards, some of which other indexes of the folder name. */
+typedef struct old_shards {
+    cli_fresh *f;
+    bool *is_named, *is_there;
+    os_info *files;  /* what they lead to */
+    char last[4096]; /* the path that a name was last looked for at */
+} old_shards;
 
-static sft_code remove_old_shard(cli_fresh *f, const char *folder, const char *shard,
-                                 sft_error *err) {
+/* A name may lead to a shard by a link, of its own or of a folder in it. */
+static bool mark_shards(void *ctx, const char *index, sft_span name) {
+    old_shards *old = ctx;
+    char path[sizeof old->last];
     os_info info;
-    const char *path = cli_join_path(&f->arena, fresh_folder_of(f), shard);
-    if (!path) return sfti_fail_memory(err, strlen(shard));
+    const cli_fresh *f = old->f;
+    int len = name.len > sizeof path ? -1
+            : snprintf(path, sizeof path, "%s%.*s", f->folder, (int)name.len, name.data);
+    (void)index;
+    if (len < 0 || (size_t)len >= sizeof path || strcmp(path, old->last) == 0) return true;
+    memcpy(old->last, path, (size_t)len + 1);
     bool known = sfti_os_info_path(path, true, &info) == 0;
-    name_search n = { .f = f, .shard = shard, .file = known ? &info : NULL, .err = err };
-    int error = sfti_os_list(folder, look_at_index, &n);
-    if (n.code || n.named) return n.code;
-    if (error)
-        return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
-    error = sfti_os_unlink_beneath(f->folder, shard);
-    return error ? sfti_io_fail(err, SFT_IO_WRITE, error, "remove the old shard")
-                 : SFT_OK;
+    for (size_t i = 0; i < f->count; i++)
+        old->is_named[i] |= sft_span_equal(name, f->names[i].key)
+                         || (known && old->is_there[i] && info.device == old->files[i].device
+                             && info.inode == old->files[i].inode);
+    return true;
+}
+
+static sft_code find_named(old_shards *old, sft_error *err) {
+    cli_fresh *f = old->f;
+    cli_indexes look = { .c = f->c, .folder = sft_span_cstr(f->folder), .strict = true,
+                         .each = mark_shards, .ctx = old };
+    old->is_named = sfti_arena_array(&f->arena, f->count, 1);
+    old->is_there = sfti_arena_array(&f->arena, f->count, 1);
+    old->files = sfti_arena_array(&f->arena, f->count, sizeof *old->files);
+    if (!old->is_named || !old->is_there || !old->files) return sfti_fail_memory(err, f->count);
+    for (size_t i = 0; i < f->count; i++) {
+        const char *path = cli_join_path(&f->arena, fresh_folder_of(f), f->names[i].key.data);
+        if (!path) return sfti_fail_memory(err, f->names[i].key.len);
+        old->is_named[i] = false;
+        old->is_there[i] = sfti_os_info_path(path, true, &old->files[i]) == 0;
+    }
+    return cli_indexes_each(&look, err);
+}
+
+static void remove_old_shards(cli_fresh *f) {
+    old_shards old = { .f = f };
+    sft_error found = SFT_ERROR_INIT;
+    sft_code code = f->count ? find_named(&old, &found) : SFT_OK;
+    for (size_t i = 0; i < f->count; i++) {
+        const char *shard = f->names[i].key.data;
+        sft_error err = found;
+        if (!code && old.is_named[i]) continue;
+        int error = code ? 0 : sfti_os_unlink_beneath(f->folder, shard);
+        if (error) (void)sfti_io_fail(&err, SFT_IO_WRITE, error, "remove the old shard");
+        if (code || error) cli_complain(f->c, shard, &err);
+    }
 }
 
 sft_code cli_fresh_hold(const sft_set *set, size_t shard, sft_error *err) {
@@ -200,25 +217,18 @@ sft_code cli_fresh_hold(const sft_set *set, size_t shard, sft_error *err) {
 }
 
 void cli_fresh_undo(const cli_fresh *fresh) {
-    for (size_t i = 0; i < fresh->written_count; i++) (void)sfti_os_unlink(fresh->written[i]);
+    for (size_t i = fresh->written_count; i-- > 0;) (void)sfti_os_unlink(fresh->written[i]);
     for (fresh_folder *f = fresh->made; f; f = f->before) (void)sfti_os_remove_folder(f->path);
 }
 
 void cli_fresh_settle(cli_fresh *fresh, sft_code code) {
-    const char *folder = *fresh->folder ? fresh->folder : "./", *after = NULL;
-    for (size_t i = 0; !code && i < fresh->count; i++) {
-        sft_error err = SFT_ERROR_INIT;
-        const char *shard = fresh->names[i].key.data;
-        if (remove_old_shard(fresh, folder, shard, &err)) cli_complain(fresh->c, shard, &err);
-    }
+    const char *after = NULL;
+    if (!code) remove_old_shards(fresh);
     if (!code) return;
     /* The new index may be there, only not synced: it may be the old one tomorrow, so that all
      * shards stay. */
     for (size_t i = 0; !after && i < fresh->count; i++) after = fresh->names[i].value.data;
-    name_search n = { .f = fresh, .shard = after };
-    bool published = code == SFT_IO_SYNC && after
-                  && (index_names_shard(&n, fresh->index) || n.named);
-    if (!published) cli_fresh_undo(fresh);
+    if (code != SFT_IO_SYNC || !after || !index_has_shard(fresh, after)) cli_fresh_undo(fresh);
 }
 
 /* ── A new folder ── */
@@ -377,7 +387,7 @@ static sft_code rewrite_shard(set_rewrite *r, size_t shard, const sft_job *job,
     if (code) return code;
     code = r->how->save ? r->how->save(r->how->ctx, shard, sink, job, err)
                         : save_collected(r, shard, count, sink, job, err);
-    if (code != SFT_EXISTS) cli_fresh_written(&r->fresh, path);
+    if (!code) cli_fresh_written(&r->fresh, path);
     for (size_t i = 0; i < count; i++) r->progress.before += cli_spec_bytes(&r->some[i].spec);
     return code;
 }

@@ -4,7 +4,8 @@
  *    synced. A crash here leaves the old model, and new files that no index names.
  * 2. The index that names them replaces the old one by rename. A crash after it leaves the new
  *    model, and old shards that no index names.
- * 3. The old shards are removed, unless another index in the folder names them. */
+ * 3. The old shards are removed, unless another index in the folder names them, whatever it is
+ *    called. */
 #ifndef CLI_FRESH_H
 #define CLI_FRESH_H
 
@@ -25,7 +26,7 @@ typedef struct cli_fresh {
     bool holds;
 } cli_fresh;
 
-/* At most so many shards are written or go. */
+/* At most so many files are written or go. */
 sft_code cli_fresh_begin(cli_fresh *fresh, cli *c, const char *index, size_t most,
                          sft_error *err);
 void cli_fresh_end(cli_fresh *fresh);
@@ -45,7 +46,7 @@ sft_code cli_fresh_folders(cli_fresh *fresh, const char *folder, const char *nam
 sft_code cli_fresh_check(cli_fresh *fresh, const char *path, const char **at, sft_error *err);
 /* The next to be written, in place of that shard: its path, or NULL when out of memory. */
 char *cli_fresh_next(cli_fresh *fresh, const char *name);
-/* It is there, or may be: after writing, failed or not (but for SFT_EXISTS). */
+/* It is there. Only after writing succeeded: what another program put there meanwhile stays. */
 void cli_fresh_written(cli_fresh *fresh, char *path);
 /* How to write it: as the old shard's mode and, with --keep-mtime, time are. */
 sft_code cli_fresh_options(const cli_fresh *fresh, const char *old, sft_path_options *out,

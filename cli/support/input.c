@@ -477,11 +477,13 @@ sft_code cli_inputs_expand(const char *operand, cli_depth depth, const char *exc
     os_info info;
     *out = (cli_inputs){ .arena.alloc = sfti_allocator(open->alloc), .files = open->files };
     w.has_except = except && sfti_os_info_path(except, true, &w.except) == 0;
-    bool is_folder = sfti_files_claim(w.files, operand, NULL)
-                         ? cli_is_folder_url(operand)
-                         : sfti_os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
+    bool remote = sfti_files_claim(w.files, operand, NULL);
+    bool is_there = !remote && sfti_os_info_path(operand, true, &info) == 0;
+    bool is_folder = remote ? cli_is_folder_url(operand) : is_there && info.kind == OS_DIR;
+    bool no_file = is_there && (info.kind == OS_PIPE || info.kind == OS_OTHER);
     bool ok;
     if (strcmp(operand, "-") == 0) ok = add_found(&w, CLI_STDIN, operand);
+    else if (no_file && (int)depth & CLI_FILES_ONLY) ok = add_no_file(&w, operand, info.kind);
     else if (is_folder) ok = walk_operand(&w, operand);
     else ok = add_found(&w, sft_path_is_index(operand) ? CLI_INDEX : CLI_FILE, operand);
     ok = ok && keep_models(&w, out);

@@ -78,6 +78,8 @@ typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_ALL_LEVELS = 1, CLI_WITH_PARTS =
 #define CLI_JOIN_SHARDS 16
 /* Or: they stay inputs of their own, and the first says which other is missing. */
 #define CLI_TELL_MISSING 32
+/* And: a pipe or device that is named is CLI_BLOCKED, too. */
+#define CLI_FILES_ONLY 64
 
 /* Expand one operand. A folder, which may be remote (open->files), gives the models in
  * it (and, by depth, below it): files *.safetensors and *.sft in any case,

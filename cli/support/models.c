@@ -380,11 +380,11 @@ static const sft_info_folder *folder_of_model(cli *c, operand_models *all, const
 static bool list_models(cli *c, operand_models *all, char **operands, size_t count) {
     all->inputs = sfti_arena_take(&all->models.arena, count * sizeof *all->inputs);
     if (!all->inputs) return false;
-    cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_WITH_PARTS;
+    int depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_WITH_PARTS;
+    cli_depth how = (cli_depth)(depth | CLI_AND_OTHERS | (c->others & CLI_FILES_ONLY));
     for (size_t i = 0; i < count; i++) {
         cli_inputs *in = &all->inputs[all->operand_count++];
-        if (cli_inputs_expand(operands[i], (cli_depth)(depth | CLI_AND_OTHERS), NULL, &c->open, in,
-                              NULL))
+        if (cli_inputs_expand(operands[i], how, NULL, &c->open, in, NULL))
             return false;
         cli_count_passed(c, in);
         /* A folder's models have longer paths than it has. */

@@ -30,7 +30,6 @@ typedef struct moving {
     sfti_arena arena;
     const char **made; /* folders, in the order in which they were made */
     size_t made_count, made_cap;
-    bool stays; /* what the last move put there is another file by now */
     const char *blame;
     sft_error *err;
 } moving;
@@ -229,11 +228,14 @@ static sft_code give_name(moving *m, size_t i) {
     const cli_move *move = &m->moves->items[i];
     os_info info;
     bool whole = m->moves->emptied_count > 0; /* a folder, file by file */
-    sft_code code = make_folders(m, move->to, whole ? move->from : NULL);
+    sft_code code = move->to ? make_folders(m, move->to, whole ? move->from : NULL) : SFT_OK;
     if (code) return code;
     int error = sfti_os_info_path(move->from, false, &info);
     if (error) return fail_os(m, move->from, error, "open");
     m->was[i] = info;
+    m->state[i] = BY_NAME;
+    if (!move->to) return SFT_OK;
+    m->state[i] = NOT_YET;
     bool one_name = cli_is_one_name(move->from, move->to);
     error = one_name ? ENOENT : sfti_os_info_path(move->to, false, &info);
     if (error != ENOENT)
@@ -282,12 +284,13 @@ static sft_code check_names(moving *m, size_t i) {
 
 static sft_code drop_name(moving *m, size_t i) {
     const cli_move *move = &m->moves->items[i];
+    bool renames = m->state[i] == BY_NAME && move->to;
     if (move->stays && m->state[i] == NAMED) return SFT_OK;
     sft_code code = check_names(m, i);
-    int error = code                     ? 0
-                : m->state[i] == BY_NAME ? rename_one(move->from, move->to, move->is_folder)
-                                         : sfti_os_unlink(move->from);
-    if (error && m->state[i] == BY_NAME) code = fail_os(m, move->to, error, "rename");
+    int error = code      ? 0
+                : renames ? rename_one(move->from, move->to, move->is_folder)
+                          : sfti_os_unlink(move->from);
+    if (error && renames) code = fail_os(m, move->to, error, "rename");
     else if (error) code = fail_os(m, move->from, error, "remove");
     if (!code) m->state[i] = DONE;
     return code;
@@ -310,8 +313,9 @@ static sft_code sync_folders(moving *m, bool new_names) {
     for (size_t i = 0; i < m->moves->count; i++) {
         const cli_move *move = &m->moves->items[i];
         const char *path = new_names ? move->to : move->from;
-        size_t len = sfti_folder_len(path);
-        if (last && sfti_folder_len(last) == len && memcmp(last, path, len) == 0) continue;
+        size_t len = path ? sfti_folder_len(path) : 0;
+        if (!path || (last && sfti_folder_len(last) == len && memcmp(last, path, len) == 0))
+            continue;
         int error = sfti_sync_parent(path);
         last = path;
         if (error) {
@@ -394,13 +398,9 @@ static sft_code undo_second(moving *m, const cli_move *move, bool same) {
     }
     if (code) return code;
     if (!same && !move->stays) return fail_os(m, move->from, EEXIST, "");
-    if (!same) {
-        (void)cli_fail_hint(m->err, SFT_EXISTS, SFT_HINT_NONE,
-                            "expected what mv put there, found another file: it stays");
-        cli_warn(m->c, m->blame, m->err);
-        m->stays = true;
-        return SFT_OK; /* the old one is where it was */
-    }
+    if (!same)
+        return cli_fail_hint(m->err, SFT_EXISTS, SFT_HINT_NONE,
+                             "expected what mv put there, found another file: it stays");
     int error = sfti_os_unlink(move->to);
     return error ? fail_os(m, move->to, error, "remove") : SFT_OK;
 }
@@ -424,7 +424,6 @@ static bool undo_one(moving *m, const cli_move *move, size_t *left) {
     int old = sfti_os_info_path(move->from, false, &from);
     int new = sfti_os_info_path(move->to, false, &to);
     sft_code code;
-    m->stays = false;
     bool same = !old && !new && from.inode == to.inode && from.device == to.device;
     if (new == ENOENT && !old) return false; /* it is where it was */
     if (strcmp(move->from, move->to) == 0) return false;
@@ -437,7 +436,7 @@ static bool undo_one(moving *m, const cli_move *move, size_t *left) {
     else if (old) code = fail_os(m, move->from, old, "open");
     else if (move->is_folder) code = fail_os(m, move->from, EEXIST, "");
     else code = undo_second(m, move, same);
-    if (!code) return !m->stays;
+    if (!code) return true;
     cli_fail_input(m->c, m->blame, m->err);
     ++*left;
     return false;
@@ -459,7 +458,7 @@ size_t cli_moves_undo(cli *c, const cli_moves *moves, size_t *left) {
     for (size_t n = 0, before = *left; n < moves->count; n++) {
         err = (sft_error)SFT_ERROR_INIT;
         back += undo_one(&m, &moves->items[n ? moves->count - n : 0], left);
-        if (n == 0 && (m.stays || *left > before)) break;
+        if (n == 0 && *left > before) break;
     }
     cli_lock_end(&lock);
     (void)sync_folders(&m, false);

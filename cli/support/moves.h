@@ -28,7 +28,7 @@ typedef struct cli_move_edit {
 
 /* What one file, or one folder with all that is in it, becomes. Paths end with NUL. */
 typedef struct cli_move {
-    const char *from, *to;
+    const char *from, *to; /* to NULL: it is removed, as the last of all: there is no way back */
     bool is_folder;
     bool stays;    /* the old name is not removed: another model's, too */
     const cli_move_edit *edits; /* of a small file, in ascending order; NULL: none */

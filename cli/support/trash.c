@@ -199,14 +199,16 @@ static sft_code to_system_bin(trash *t, const cli_unit *unit, bool *done, sft_er
     return SFT_OK;
 }
 
-sft_code cli_trash_unit(cli *c, const cli_unit *unit, const char **blame, sft_error *err) {
+sft_code cli_trash_unit(cli *c, const cli_unit *unit, const cli_moves *also, const char **blame,
+                        sft_error *err) {
     trash t = { .c = c, .blame = unit->path };
     bool done = false;
+    size_t more = also ? also->count : 0, count = unit->count + more;
     t.arena.alloc = c->alloc;
     sft_code code = to_system_bin(&t, unit, &done, err);
-    cli_move *items = sfti_arena_array(&t.arena, unit->count, sizeof *items);
+    cli_move *items = sfti_arena_array(&t.arena, count, sizeof *items);
     t.infos = sfti_arena_array(&t.arena, unit->count, sizeof *t.infos);
-    if (!code && !done && (!items || !t.infos)) code = sfti_fail_memory(err, unit->count);
+    if (!code && (!items || !t.infos)) code = sfti_fail_memory(err, count);
     for (size_t i = 0; !code && !done && i < unit->count; i++) {
         int error;
         os_info info = { 0 };
@@ -219,8 +221,10 @@ sft_code cli_trash_unit(cli *c, const cli_unit *unit, const char **blame, sft_er
         items[i] = (cli_move){ .from = path, .is_folder = info.kind == OS_DIR };
         if (!code) code = take_name(&t, path, &items[i], err);
     }
-    if (!code && !done) {
-        t.moves = (cli_moves){ .path = unit->path, .items = items, .count = unit->count };
+    size_t ours = done ? 0 : unit->count;
+    for (size_t i = 0; !code && i < more; i++) items[ours + i] = also->items[i];
+    if (!code && ours + more > 0) {
+        t.moves = (cli_moves){ .path = unit->path, .items = items, .count = ours + more };
         code = cli_moves_make(c, &t.moves, CLI_MOVE, &t.blame, err);
     }
     for (size_t i = 0; code && !t.moves.is_torn && i < t.info_count; i++)
@@ -229,6 +233,11 @@ sft_code cli_trash_unit(cli *c, const cli_unit *unit, const char **blame, sft_er
     *blame = unit->path;
     for (size_t i = 0; i < unit->count; i++)
         if (strcmp(t.blame, unit->items[i].path) == 0) *blame = unit->items[i].path;
+    for (size_t i = 0; i < more; i++) {
+        const cli_move *move = &also->items[i];
+        if (strcmp(t.blame, move->from) == 0) *blame = move->from;
+        if (move->to && strcmp(t.blame, move->to) == 0) *blame = move->to;
+    }
     sfti_arena_free(&t.arena);
     return code;
 }

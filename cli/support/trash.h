@@ -7,7 +7,9 @@
 
 /* All of a unit to the trash of its file system, or none of it: by the Trash specification of
  * freedesktop.org (its home folder, else $topdir/.Trash/UID or .Trash-UID), or the system's own
- * bin. *blame is the path that a failure is about. */
-sft_code cli_trash_unit(cli *c, const cli_unit *unit, const char **blame, sft_error *err);
+ * bin. `also`, or NULL, is moved with it, or stays with it; after it if the system has a bin.
+ * *blame is the path that a failure is about. */
+sft_code cli_trash_unit(cli *c, const cli_unit *unit, const cli_moves *also, const char **blame,
+                        sft_error *err);
 
 #endif

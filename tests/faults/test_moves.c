@@ -16,6 +16,7 @@
 #define LORA "lora_unet_input_blocks_4_1_transformer_blocks_0_attn2_to_k"
 #define SITE "{\"id\":7,\"modelId\":70,\"trainedWords\":[\"neon\"]}"
 #define MANAGER "{\"file_path\":\"/s/neon.safetensors\",\"file_name\":\"neon\",\"notes\":\"mine\"}"
+#define KEPT "{\"rating\":1}"
 #define OWN "{\"rating\":4,\"tags\":[\"mine alone\"]}"
 
 enum { MOVES, UNDOES, TO_BIN, ENDS, NOTES, DRAWS };
@@ -47,7 +48,10 @@ static void set_world(const fault_scene *scene) {
     add("/s/neon", ends[1], SITE, sizeof SITE - 1);
     add("/s/neon", ends[2], MANAGER, sizeof MANAGER - 1);
     add("/s/neon", ends[3], OWN, sizeof OWN - 1);
-    if (scene->mode == ENDS) os_fake_add_file("/d/kept.safetensors", lora.bytes, lora.len);
+    if (scene->mode == ENDS) {
+        os_fake_add_file("/d/kept.safetensors", lora.bytes, lora.len);
+        add("/d/kept", ends[3], KEPT, sizeof KEPT - 1);
+    }
     if (scene->mode == UNDOES) (void)fault_command("safetensors mv /s/neon.safetensors /t/");
     os_fake_fail(0, 0, false);
 }
@@ -59,7 +63,8 @@ static bool is_there(const char *stem, const char *end) {
     const void *bytes = os_fake_file(path, &len);
     if (bytes && strcmp(end, ends[0]) == 0)
         return len == lora.len && memcmp(bytes, lora.bytes, len) == 0;
-    return bytes && len > 2 && ((const char *)bytes)[len - 1] == '}';
+    /* A note that was merged ends with a line. */
+    return bytes && len > 2 && strchr("}\n", ((const char *)bytes)[len - 1]);
 }
 
 static bool is_whole(const char *stem) {
@@ -98,7 +103,14 @@ static const char *judge(const fault_scene *scene, const fault_seen *seen, bool 
     if ((scene->mode == MOVES || scene->mode == UNDOES) && !old && !moved && !apart)
         return "the model is in neither place";
     if (scene->mode == MOVES && fine && !moved) return "it did not move";
+    bool failed = scene->mode == ENDS && !lasting && seen->status == 2;
+    if (failed && is_there("/s/neon", ends[0]) && !old)
+        return "the model stays without what is its own";
     size_t len;
+    const char *kept = os_fake_file("/d/kept.own.json", &len);
+    bool as_it_was = kept && len == sizeof KEPT - 1 && memcmp(kept, KEPT, len) == 0;
+    if (failed && !no_memory && old && !as_it_was)
+        return "a note has more than it had";
     const char *moved_manager = os_fake_file("/t/neon.metadata.json", &len);
     if (scene->mode == MOVES && seen->status == 0 && no_memory && moved_manager
         && (len < 16 || memcmp(moved_manager + 14, "/t", 2) != 0))

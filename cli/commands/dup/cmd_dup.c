@@ -354,7 +354,7 @@ static void run_dup(cli *c, char **operands, size_t count) {
     dup_run run = { .c = c, .arena = { .alloc = c->alloc } };
     sft_error err = SFT_ERROR_INIT;
     cli_input_list inputs;
-    c->others = CLI_AND_OTHERS;
+    c->others = CLI_AND_OTHERS | CLI_FILES_ONLY;
     c->counts_unread = true;
     sft_code code = dup_end_check(c, &run.arena, &err);
     if (code) {

@@ -160,51 +160,74 @@ static char *name_beside(const dup_end_run *run, const cli_companion *item) {
     return path;
 }
 
+/* What is handed to the one that stays. */
+typedef struct handover {
+    cli_unit rest;   /* is not handed over */
+    cli_moves moves; /* what it has not is its own from now on */
+    const char *note; /* its note, if that was changed; before and after */
+    sft_buffer before, after;
+} handover;
+
+static sft_code write_note(const dup_end_run *run, const char *path, const sft_buffer *text,
+                           sft_error *err) {
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    os_info info;
+    options.link = SFT_LINK_REFUSE;
+    if (!sfti_os_info_path(path, false, &info)) options.mode = info.mode & 0777;
+    return cli_write_bytes(run->c, path, options, (sft_span){ text->data, text->len }, err);
+}
+
 /* The note of the one that stays has what only the other says, from now on. What is no note stays
  * as it is. */
-static sft_code merge_notes(dup_end_run *run, const char *from, const char *to, sft_error *err) {
-    sft_buffer own = { .alloc = run->c->alloc }, other = own, text = own;
-    sft_path_options options = SFT_PATH_OPTIONS_INIT;
-    sft_sink sink = sft_sink_memory(&text);
+static sft_code merge_notes(dup_end_run *run, handover *hand, const char *from, const char *to,
+                            sft_error *err) {
+    sft_buffer other = { .alloc = run->c->alloc }, *own = &hand->before, *text = &hand->after;
+    sft_sink sink = sft_sink_memory(text);
     sfti_json_writer w;
-    os_info info;
     cli_lock lock = { .fd = -1 };
-    options.link = SFT_LINK_REFUSE;
     run->blame = to;
     sft_code code = cli_lock_beside(to, &lock, err);
     if (!code) run->blame = from;
     if (!code) code = cli_read_file(run->c, from, NOTE_TEXT_MOST, &other, err);
     if (!code) run->blame = to;
-    if (!code) code = cli_read_file(run->c, to, NOTE_TEXT_MOST, &own, err);
-    sft_span theirs = cli_read_text(&other), ours = cli_read_text(&own);
+    if (!code) code = cli_read_file(run->c, to, NOTE_TEXT_MOST, own, err);
+    sft_span theirs = cli_read_text(&other), ours = cli_read_text(own);
     if (!code && cli_raw_check(theirs) && cli_raw_check(ours) && *theirs.data == '{'
         && *ours.data == '{') {
         sfti_json_write(&w, &sink, 0, err);
         cli_raw_merge(&w, theirs, ours, NULL);
         code = sfti_json_done(&w);
-        if (!code && !sfti_buffer_put(&text, "\n", 1)) code = sfti_fail_memory(err, text.len);
-        if (!sfti_os_info_path(to, false, &info)) options.mode = info.mode & 0777;
-        if (!code)
-            code = cli_write_bytes(run->c, to, options, (sft_span){ text.data, text.len }, err);
+        if (!code && !sfti_buffer_put(text, "\n", 1)) code = sfti_fail_memory(err, text->len);
+        if (!code) code = write_note(run, to, text, err);
+        if (!code) hand->note = to;
     }
     cli_lock_end(&lock);
     sft_buffer_free(&other);
-    sft_buffer_free(&own);
-    sft_buffer_free(&text);
     return code;
 }
 
-/* What the one that stays has not is its own from now on; out: the rest of the unit. */
-static sft_code merge_companions(dup_end_run *run, cli_unit *out, sft_error *err) {
+/* The note as it was, unless somebody wrote it since. */
+static void restore_note(const dup_end_run *run, const handover *hand) {
+    sft_buffer now = { .alloc = run->c->alloc };
+    sft_error ignored = SFT_ERROR_INIT;
+    cli_lock lock = { .fd = -1 };
+    if (!cli_lock_beside(hand->note, &lock, &ignored)
+        && !cli_read_file(run->c, hand->note, NOTE_TEXT_MOST, &now, &ignored)
+        && now.len == hand->after.len && memcmp(now.data, hand->after.data, now.len) == 0)
+        (void)write_note(run, hand->note, &hand->before, &ignored);
+    cli_lock_end(&lock);
+    sft_buffer_free(&now);
+}
+
+static sft_code plan_handover(dup_end_run *run, handover *hand, sft_error *err) {
     const cli_unit *goes = &run->goes->unit;
-    cli_moves moves = { .path = goes->path };
+    cli_moves *moves = &hand->moves;
     os_info there;
     int error = 0;
-    *out = *goes;
-    out->count = 0;
-    out->items = sfti_arena_array(run->arena, goes->count, sizeof *out->items);
-    moves.items = sfti_arena_array(run->arena, goes->count, sizeof *moves.items);
-    if (!out->items || !moves.items) return sfti_fail_memory(err, goes->count);
+    hand->rest.count = 0;
+    hand->rest.items = sfti_arena_array(run->arena, goes->count, sizeof *hand->rest.items);
+    moves->items = sfti_arena_array(run->arena, goes->count, sizeof *moves->items);
+    if (!hand->rest.items || !moves->items) return sfti_fail_memory(err, goes->count);
     for (size_t i = 0; i < goes->count; i++) {
         const char *path = goes->items[i].path, *from = NULL, *to = NULL;
         if (!goes->items[i].is_model) {
@@ -216,53 +239,72 @@ static sft_code merge_companions(dup_end_run *run, cli_unit *out, sft_error *err
             if (!to) return sfti_fail_memory(err, strlen(path));
         }
         if (to && sfti_os_info_path(to, false, &there) == ENOENT) {
-            moves.items[moves.count++] = (cli_move){ .from = from, .to = to };
+            moves->items[moves->count++] = (cli_move){ .from = from, .to = to };
             continue;
         }
-        out->items[out->count++] = goes->items[i];
+        hand->rest.items[hand->rest.count++] = goes->items[i];
         bool is_note = to && cli_ends_with(sft_span_cstr(to), NOTE_SUFFIX);
-        sft_code code = is_note ? merge_notes(run, from, to, err) : SFT_OK;
+        sft_code code = is_note ? merge_notes(run, hand, from, to, err) : SFT_OK;
         if (code) return code;
     }
-    if (moves.count == 0) return SFT_OK;
     cli_move model = { .from = cli_absolute(run->arena, goes->path, &error),
                        .to = cli_absolute(run->arena, run->stays->unit.path, &error) };
     bool fine = model.from && model.to;
-    for (size_t i = 0; fine && i < moves.count; i++)
-        fine = cli_follow(run->c, run->arena, goes->stem, &model, &moves, &moves.items[i]);
-    if (!fine) return sfti_fail_memory(err, CLI_MOVE_TEXT_MOST);
-    return cli_moves_make(run->c, &moves, CLI_MOVE, &run->blame, err);
+    for (size_t i = 0; fine && i < moves->count; i++)
+        fine = cli_follow(run->c, run->arena, goes->stem, &model, moves, &moves->items[i]);
+    return fine ? SFT_OK : sfti_fail_memory(err, CLI_MOVE_TEXT_MOST);
 }
 
-static sft_code remove_one(dup_end_run *run, sft_error *err) {
-    cli_unit rest, differ;
+/* All that can fail fails while the model is there: it goes last, but for copies of what lies
+ * beside the one that stays. */
+static sft_code erase_rest(dup_end_run *run, const handover *hand, sft_error *err) {
+    const cli_unit *rest = &hand->rest;
+    cli_unit differ = *rest; /* what differs is nobody's copy: that goes to the trash */
+    cli_moves moves = hand->moves;
+    size_t most = moves.count + rest->count;
     sft_code code = SFT_OK;
-    if (cli_unit_alone(&run->goes->unit)) {
-        code = merge_companions(run, &rest, err);
-    } else {
-        rest = run->goes->unit;
-        (void)cli_unit_keep_shared(&rest, false, NULL);
-    }
-    if (!code && !run->c->set.erase) return cli_trash_unit(run->c, &rest, &run->blame, err);
-    if (code) return code;
-    /* What differs is nobody's copy: that goes to the trash all the same. */
-    differ = rest;
     differ.count = 0;
-    differ.items = sfti_arena_array(run->arena, rest.count, sizeof *differ.items);
-    if (!differ.items) return sfti_fail_memory(err, rest.count);
-    for (size_t i = 0; !code && i < rest.count; i++) {
-        bool same = rest.items[i].is_model;
-        const char *beside = same ? NULL : name_beside(run, &rest.items[i]);
-        if (beside) code = cli_same_bytes(run->c, rest.items[i].path, beside, &same, err);
-        if (!code && !same) differ.items[differ.count++] = rest.items[i];
+    differ.items = sfti_arena_array(run->arena, rest->count, sizeof *differ.items);
+    moves.items = sfti_arena_array(run->arena, most, sizeof *moves.items);
+    if (!differ.items || !moves.items) return sfti_fail_memory(err, most);
+    for (size_t i = 0; i < moves.count; i++) moves.items[i] = hand->moves.items[i];
+    for (size_t i = 0; !code && i < rest->count; i++) {
+        bool same = rest->items[i].is_model;
+        const char *path = rest->items[i].path;
+        const char *beside = same ? NULL : name_beside(run, &rest->items[i]);
+        if (same) moves.items[moves.count++] = (cli_move){ .from = path };
+        if (beside) code = cli_same_bytes(run->c, path, beside, &same, err);
+        if (!code && !same) differ.items[differ.count++] = rest->items[i];
     }
-    if (!code && differ.count > 0) code = cli_trash_unit(run->c, &differ, &run->blame, err);
-    for (size_t i = 0; !code && i < rest.count; i++) {
-        int error = sfti_os_unlink(rest.items[i].path);
-        run->blame = rest.items[i].path;
+    if (!code)
+        code = differ.count ? cli_trash_unit(run->c, &differ, &moves, &run->blame, err)
+                            : cli_moves_make(run->c, &moves, CLI_MOVE, &run->blame, err);
+    for (size_t i = 0; !code && i < rest->count; i++) {
+        int error = rest->items[i].is_model ? 0 : sfti_os_unlink(rest->items[i].path);
+        run->blame = rest->items[i].path;
         if (error && error != ENOENT) code = sfti_io_fail(err, SFT_IO_PUBLISH, error, "remove");
     }
-    if (!code) (void)sfti_sync_parent(rest.path);
+    if (!code) (void)sfti_sync_parent(rest->path);
+    return code;
+}
+
+/* 1. The note of the one that stays is written.
+ * 2. What else is handed over moves, and the model goes to the trash or is removed: all of that or
+ *    nothing (moves.h), and after nothing the note is as it was.
+ * A crash between leaves the model, and what was its own beside one of the two. */
+static sft_code remove_one(dup_end_run *run, sft_error *err) {
+    handover hand = { .rest = run->goes->unit, .moves = { .path = run->goes->unit.path } };
+    sft_code code = SFT_OK;
+    os_info info;
+    hand.before.alloc = hand.after.alloc = run->c->alloc;
+    if (cli_unit_alone(&run->goes->unit)) code = plan_handover(run, &hand, err);
+    else (void)cli_unit_keep_shared(&hand.rest, false, NULL);
+    if (!code && run->c->set.erase) code = erase_rest(run, &hand, err);
+    else if (!code) code = cli_trash_unit(run->c, &hand.rest, &hand.moves, &run->blame, err);
+    if (code && hand.note && !sfti_os_info_path(run->goes->unit.path, false, &info))
+        restore_note(run, &hand);
+    sft_buffer_free(&hand.before);
+    sft_buffer_free(&hand.after);
     return code;
 }
 

@@ -328,18 +328,32 @@ static void usage(cli *c, const char *expected) {
     cli_fail_usage(c, &err);
 }
 
+static bool is_called_model(const char *word) {
+    sft_span name = sft_span_cstr(word);
+    return cli_ends_with(name, ".safetensors") || cli_ends_with(name, ".sft")
+        || sft_path_is_index(word) || sft_remote_is_url(word);
+}
+
 /* The first operand is a model, and so are those behind it that are called like one or are
  * folders; keys and values follow. */
 static size_t count_models(char **operands, size_t count) {
     size_t i = 1;
     os_info info;
-    for (; i < count; i++) {
-        sft_span word = sft_span_cstr(operands[i]);
-        bool named = cli_ends_with(word, ".safetensors") || cli_ends_with(word, ".sft")
-                  || sft_path_is_index(operands[i]) || sft_remote_is_url(operands[i]);
-        if (!named && (sfti_os_info_path(operands[i], true, &info) || info.kind != OS_DIR)) break;
-    }
+    while (i < count && (is_called_model(operands[i])
+                         || (!sfti_os_info_path(operands[i], true, &info) && info.kind == OS_DIR)))
+        i++;
     return i;
+}
+
+/* Keys do not come out even: a folder before them may have been meant as one. */
+static bool blame_folder(cli *c, char **operands, size_t models) {
+    sft_error err = SFT_ERROR_INIT;
+    const char *last = operands[models - 1];
+    if (models < 2 || is_called_model(last)) return false;
+    cli_usage_error(&err, "expected a KEY, found the folder \"%s\", which counts as a FILE: run "
+                    "this where no folder has that name", last);
+    cli_fail_usage(c, &err);
+    return true;
 }
 
 /* set FILE... KEY VALUE..., rm FILE... KEY... */
@@ -347,8 +361,9 @@ static void change_pairs(cli *c, char **operands, size_t count, bool is_rm) {
     sft_error err = SFT_ERROR_INIT;
     size_t models = count_models(operands, count);
     if (models == count && (is_rm || (!c->set.from_json && !c->set.thumbnail))) {
-        usage(c, is_rm ? "FILE KEY..., found no KEY"
-                       : "FILE KEY VALUE, KEY=@FILE, --from-json or --thumbnail, found FILE alone");
+        if (!blame_folder(c, operands, models))
+            usage(c, is_rm ? "FILE KEY..., found no KEY" : "FILE KEY VALUE, KEY=@FILE, --from-json "
+                                                           "or --thumbnail, found FILE alone");
         return;
     }
     meta_change change = { .arena.alloc = c->alloc, .is_rm = is_rm };
@@ -366,17 +381,17 @@ static void change_pairs(cli *c, char **operands, size_t count, bool is_rm) {
         change.pairs = sfti_arena_array(&change.arena, most, sizeof *change.pairs);
         if (!change.pairs) code = sfti_fail_memory(&err, most);
     }
-    for (size_t i = 0; !code && i < json.count; i++)
-        change.pairs[change.count++] = json.pairs[i];
+    for (size_t i = 0; !code && i < json.count; i++) change.pairs[change.count++] = json.pairs[i];
     if (!code && picture) change.pairs[change.count++] = thumbnail;
     if (!code && !is_rm)
         code = take_values(c, operands + models, count - models, &change, &err);
     for (size_t i = models; !code && is_rm && i < count; i++)
         change.pairs[change.count++] = (sft_pair){ sft_span_cstr(operands[i]), { NULL, 0 } };
     const char *blame = change.value_file ? change.value_file : from_json ? from_json : picture;
-    if (code == SFT_BAD_ARGUMENT && !blame) cli_fail_usage(c, &err);
-    else if (code) cli_complain(c, blame, &err);
-    else cli_write_each(c, operands, models, change_one, &change);
+    bool is_usage = code == SFT_BAD_ARGUMENT && !blame;
+    if (is_usage && !blame_folder(c, operands, models)) cli_fail_usage(c, &err);
+    else if (code && !is_usage) cli_complain(c, blame, &err);
+    else if (!code) cli_write_each(c, operands, models, change_one, &change);
     sfti_arena_free(&change.arena);
 }
 

@@ -298,7 +298,7 @@ static void tell(mv_run *run, const mv_unit *unit) {
     if (moves->count > 1 && !unit->unit.is_folder)
         cli_printf(&c->out, ", with %zu file%s", moves->count - 1, moves->count == 2 ? "" : "s");
     size_t copied = 0;
-    for (size_t i = 1; i < moves->count; i++) copied += is_copied(run, &moves->items[i]);
+    for (size_t i = 0; i < moves->count; i++) copied += is_copied(run, &moves->items[i]);
     if (copied && c->set.dry_run)
         cli_printf(&c->out, " (%zu would be copied: the original%s would stay)", copied,
                    copied == 1 ? "" : "s");
@@ -492,7 +492,7 @@ static void run_mv(cli *c, char **operands, size_t count) {
     run.plan.c = c;
     run.plan.arena.alloc = c->alloc;
     run.plan.how = run.how = c->set.copy ? CLI_MOVE_COPY : c->set.link ? CLI_MOVE_LINK : CLI_MOVE;
-    c->others = CLI_AND_OTHERS;
+    c->others = CLI_AND_OTHERS | CLI_FILES_ONLY;
     c->counts_unread = true;
     bool told = count > 0 || c->set.place || c->set.where.count > 0 || c->set.copy || c->set.link
              || c->set.number || c->set.unknown;

@@ -182,7 +182,7 @@ static void run_note(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     note_run run = { .c = c };
     size_t models;
-    c->others = CLI_AND_OTHERS;
+    c->others = CLI_AND_OTHERS | CLI_FILES_ONLY;
     c->counts_unread = true;
     sft_code code = cli_where_read(c, &run.where, &err);
     if (!code) code = read_changes(&run, operands, &count, &err);

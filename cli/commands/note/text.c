@@ -2,6 +2,7 @@
 #include "commands/note/note.h"
 
 #include "base/utf8.h"
+#include "support/hints.h"
 #include "support/raw.h"
 #include "support/words.h"
 
@@ -191,6 +192,33 @@ static void put_value(sfti_json_writer *w, const note_values *values, size_t at)
     }
 }
 
+/* Which of a note's facts, or of the two that follow them, a key is; NOTE_KEYS: somebody else's. */
+#define NOTE_KEYS (NOTE_FIELDS + 2)
+static const char *name_at(size_t i) {
+    return i < NOTE_FIELDS ? note_fields[i].name : i == NOTE_FIELDS ? NOTE_WEIGHTS : NOTE_BYTES;
+}
+
+static size_t place_of(sft_span key) {
+    size_t i = 0;
+    while (i < NOTE_KEYS && !cli_raw_is_key(key, sft_span_cstr(name_at(i)))) i++;
+    return i;
+}
+
+/* One of two values would be lost. */
+static sft_code check_once(sft_span old, sft_error *err) {
+    bool seen[NOTE_KEYS] = { false };
+    cli_raw raw;
+    for (cli_raw_begin(&raw, old); cli_raw_next(&raw);) {
+        size_t at = place_of(raw.key);
+        if (at == NOTE_KEYS) continue;
+        if (seen[at])
+            return cli_fail_hint(err, SFT_EXISTS, SFT_HINT_NONE, "expected the key \"%s\" once in "
+                                 "the note, found it again: the note stays", name_at(at));
+        seen[at] = true;
+    }
+    return SFT_OK;
+}
+
 sft_code note_text(cli *c, sft_span old, const sft_node *root, const note_change *changes,
                    size_t count, const char *digest, uint64_t bytes, sft_buffer *out,
                    sft_error *err) {
@@ -199,7 +227,11 @@ sft_code note_text(cli *c, sft_span old, const sft_node *root, const note_change
     sft_sink sink = sft_sink_memory(out);
     sfti_json_writer w;
     cli_raw raw;
-    if (!values) return sfti_fail_memory(err, sizeof *values);
+    sft_code code = values ? check_once(old, err) : sfti_fail_memory(err, sizeof *values);
+    if (code) {
+        sfti_arena_free(&arena);
+        return code;
+    }
     memset(values, 0, sizeof *values);
     for (size_t i = 0; i < count; i++) apply(values, &changes[i], old, root, &arena);
     sfti_json_write(&w, &sink, 0, err);
@@ -211,23 +243,18 @@ sft_code note_text(cli *c, sft_span old, const sft_node *root, const note_change
             cli_raw_write(&w, sft_span_cstr(note_fields[i].name), kept);
     }
     for (cli_raw_begin(&raw, old); cli_raw_next(&raw);) {
-        bool ours = cli_raw_is_key(raw.key, sft_span_cstr(NOTE_WEIGHTS))
-                 || cli_raw_is_key(raw.key, sft_span_cstr(NOTE_BYTES));
-        for (size_t i = 0; i < NOTE_FIELDS; i++)
-            ours |= cli_raw_is_key(raw.key, sft_span_cstr(note_fields[i].name));
-        if (!ours) cli_raw_write(&w, raw.key, raw.value);
+        if (place_of(raw.key) == NOTE_KEYS) cli_raw_write(&w, raw.key, raw.value);
     }
     if (digest) {
         sfti_json_put_cstr(&w, NOTE_WEIGHTS, digest);
         sfti_json_put_uint(&w, NOTE_BYTES, bytes);
     }
-    static const char *const keys[] = { NOTE_WEIGHTS, NOTE_BYTES };
-    for (size_t i = 0; !digest && i < 2; i++) {
-        sft_span kept;
-        if (cli_raw_member(old, keys[i], &kept)) cli_raw_write(&w, sft_span_cstr(keys[i]), kept);
+    for (size_t i = NOTE_FIELDS; !digest && i < NOTE_KEYS; i++) {
+        sft_span kept, key = sft_span_cstr(name_at(i));
+        if (cli_raw_member(old, key.data, &kept)) cli_raw_write(&w, key, kept);
     }
     sfti_json_close(&w, '}');
-    sft_code code = sfti_json_done(&w);
+    code = sfti_json_done(&w);
     for (size_t i = 0; !code && i < NOTE_FIELDS; i++)
         if (values->lists[i].lost) code = sfti_fail_memory(err, old.len);
         else if (values->lists[i].full)

@@ -73,7 +73,7 @@ static sft_code save_shard(set_rename *r, size_t shard, char *path, const char *
     if (!code) code = sft_edit_open(old, &options, &edit, err);
     if (!code) code = change_shard(r, shard, edit, err);
     if (!code) code = sft_edit_save(edit, at, &to, job, NULL, err);
-    if (code != SFT_EXISTS) cli_fresh_written(&r->fresh, path);
+    if (!code) cli_fresh_written(&r->fresh, path);
     r->progress.before += sft_file_data_bytes(sft_set_shard_at(r->set, shard));
     sft_edit_close(edit);
     return code;
@@ -157,9 +157,9 @@ static sft_code rename_to_folder(set_rename *r, const char *folder, sft_error *e
     }
     cli_progress_end(&r->progress);
     if (!code) code = rewrite_index(r, index, false, &changed, err);
+    if (!code) cli_fresh_written(&r->fresh, index);
     if (!code) code = cli_settle_folder(r->c, folder, made, err);
     if (!code) return code;
-    (void)sfti_os_unlink(index);
     cli_fresh_undo(&r->fresh);
     if (made) (void)sfti_os_remove_folder(folder);
     return code;
@@ -174,7 +174,7 @@ sft_code cli_rename_set(cli *c, const char *index, const sft_set *set,
     size_t shards = c->set.output ? sft_set_shard_count(set) : 0;
     for (size_t s = 0; !code && s < shards && !c->beside.bare; s++)
         code = cli_check_file_quantiser(c, sft_set_shard_at(set, s), index, NULL, err);
-    if (!code) code = cli_fresh_begin(&r.fresh, c, index, sft_set_shard_count(set), err);
+    if (!code) code = cli_fresh_begin(&r.fresh, c, index, sft_set_shard_count(set) + 1, err);
     if (!code) r.shard_of = sfti_arena_array(&r.fresh.arena, count, sizeof *r.shard_of);
     if (!code && !r.shard_of) code = sfti_fail_memory(err, count * sizeof *r.shard_of);
     for (size_t i = 0, at = 0; !code && i < count; i++) {

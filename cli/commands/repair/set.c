@@ -422,7 +422,7 @@ static sft_code write_file(repair_model *m, size_t i, const sft_job *job, cli_pr
     if (!code) code = sft_sink_path(path, &options, &sink, err);
     if (code) return code;
     code = sft_repair_write(m->repairs[i], sink, job, err);
-    if (code != SFT_EXISTS) cli_fresh_written(&m->fresh, path);
+    if (!code) cli_fresh_written(&m->fresh, path);
     for (size_t t = 0; t < sft_repair_tensor_count(m->repairs[i]); t++) {
         sft_spec spec = sft_repair_tensor_at(m->repairs[i], t);
         progress->before += cli_spec_bytes(&spec);
@@ -499,7 +499,7 @@ static sft_code write_index(repair_model *m, sft_error *err) {
         sfti_mode_common(&options.mode, cli_output_mode_of(m->paths[i]));
     code = m->index ? correct_index(m, path, &options, err)
                     : write_new_index(m, path, &options, err);
-    if (code != SFT_EXISTS) cli_fresh_written(&m->fresh, path);
+    if (!code) cli_fresh_written(&m->fresh, path);
     return code;
 }
 

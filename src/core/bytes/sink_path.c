@@ -187,6 +187,22 @@ static sft_code publish_failed(int error, sft_error *err) {
     return code;
 }
 
+/* Whether the temporary can take a third name: then it is the target that is protected, not the
+ * file system that cannot rename. It keeps that name. */
+static bool renames_else(path_sink *s) {
+    char other[4608];
+    size_t len = strlen(s->temp);
+    int error = EEXIST;
+    if (len >= sizeof other) return false;
+    memcpy(other, s->temp, len + 1);
+    for (char letter = 'a'; letter < 'e' && error == EEXIST; letter++) {
+        other[len - 1] = letter;
+        if (letter != s->temp[len - 1]) error = sfti_rename_new(s->temp, other);
+    }
+    if (!error) memcpy(s->temp, other, len);
+    return !error;
+}
+
 /* ── Without renaming ── */
 
 #define OVER_BLOCK ((size_t)1 << 20)
@@ -294,7 +310,13 @@ static sft_code finish_path(void *ctx, sft_error *err) {
         code = publish_over(s, err);
         error = 0;
     }
-    if (error) code = publish_failed(error, err);
+    if (error == EPERM && s->named && s->replaces && !no_clobber && renames_else(s)) {
+        code = sfti_fail(err, SFT_IO_PUBLISH, "expected a file that may be replaced, found one "
+                         "that is immutable, or another user's in a sticky folder");
+        if (err) err->os_errno = error;
+    } else if (error) {
+        code = publish_failed(error, err);
+    }
     if (code) goto done;
 
     /* Step 4. If it fails, a file that took a free name is removed again. One that has replaced

@@ -112,6 +112,8 @@ sft_code sfti_convert_add_scale(sfti_convert_run *run, sft_span name,
     const sfti_lora_module *m = layer->module;
     sft_part like = { .source = NULL };
     bool tensor = m->slot[SFTI_SLOT_ALPHA] != 0;
+    run->out->resized = run->out->resized || rank != m->rank
+                     || alpha != m->scale * (double)m->rank;
     if (tensor) like = sfti_convert_part(run, m->slot[SFTI_SLOT_ALPHA]);
     bool writes = tensor || (m->has_alpha && !sfti_is(run->alpha_form, "none"))
                || alpha != (double)rank;

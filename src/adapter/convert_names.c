@@ -223,16 +223,3 @@ sft_span sfti_convert_name(sfti_convert_run *run, const sfti_convert_layer *laye
                        : NULL;
     return (sft_span){ joined, joined ? prefix.len + len : 0 };
 }
-
-sft_code sfti_convert_take_name(sfti_convert_run *run, const sfti_convert_layer *layer,
-                                sft_span pattern, sft_span *out) {
-    *out = sfti_convert_name(run, layer, pattern);
-    if (out->len == 0) return sfti_fail_memory(run->err, SFTI_LAYOUT_NAME);
-    uint32_t number = run->written_count;
-    run->written[number] = *out;
-    if (sfti_names_add(&run->names, *out, number) != number)
-        return sfti_convert_refuse(run, layer->module, "one module for each layer of the other "
-                                                       "layout, found another for this one");
-    run->written_count++;
-    return SFT_OK;
-}

@@ -44,12 +44,12 @@ sft_span sfti_convert_prefix(const sfti_convert_run *run, const sfti_convert_lay
  * long. */
 sft_span sfti_convert_name(sfti_convert_run *run, const sfti_convert_layer *layer,
                            sft_span pattern);
-/* The same of one that is written now, which no other module has. */
-sft_code sfti_convert_take_name(sfti_convert_run *run, const sfti_convert_layer *layer,
-                                sft_span pattern, sft_span *out);
 
 /* ── Tensors that are written (convert_tensors.c) ── */
 
+/* sfti_convert_name of a module that is written now, which no other module has. */
+sft_code sfti_convert_take_name(sfti_convert_run *run, const sfti_convert_layer *layer,
+                                sft_span pattern, sft_span *out);
 typedef enum sfti_convert_end_kind {
     SFTI_END_UP, SFTI_END_DOWN, SFTI_END_MID, SFTI_END_ALPHA, SFTI_END_MAGNITUDE, SFTI_END_BIAS
 } sfti_convert_end_kind;

@@ -89,6 +89,19 @@ static sft_code add_alpha(sfti_convert_run *run, sft_span module, double value,
     return sfti_layout_out_add(&run->out->out, module, sft_span_cstr(end), &spec, &part, run->err);
 }
 
+sft_code sfti_convert_take_name(sfti_convert_run *run, const sfti_convert_layer *layer,
+                                sft_span pattern, sft_span *out) {
+    *out = sfti_convert_name(run, layer, pattern);
+    if (out->len == 0) return sfti_fail_memory(run->err, SFTI_LAYOUT_NAME);
+    uint32_t number = run->written_count;
+    run->written[number] = *out;
+    if (sfti_names_add(&run->names, *out, number) != number)
+        return sfti_convert_refuse(run, layer->module, "one module for each layer of the other "
+                                                       "layout, found another for this one");
+    run->written_count++;
+    return SFT_OK;
+}
+
 static sft_code note_module(sfti_convert_run *run, sft_span name, const sfti_convert_layer *layer,
                             uint64_t rank, double alpha) {
     sfti_lora_converted *out = run->out;

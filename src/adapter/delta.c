@@ -212,7 +212,7 @@ bool sfti_lora_is_light(const sfti_lora_module *m, bool bias) {
 }
 
 /* The map tells it, and what reads rows relies on it. */
-static sft_code check_rows(const sfti_lora_op *op, sft_error *err) {
+static sft_code check_bounds(const sfti_lora_op *op, sft_error *err) {
     const sfti_lora_module *m = op->module;
     uint64_t has = op->bias ? op->a.rows * op->a.cols : m->type == SFTI_TYPE_LORA ? op->a.rows
                                                                                   : m->out;
@@ -240,7 +240,7 @@ sft_code sfti_lora_op_open(sfti_lora_op *op, sfti_arena *arena, sft_error *err) 
         int slot = m->slot[SFTI_SLOT_DIFF_BIAS] ? SFTI_SLOT_DIFF_BIAS : SFTI_SLOT_BIAS;
         code = load(op, slot, arena, &op->a, err);
         if (code) return code;
-        if (op->a.rows * op->a.cols == m->out) return check_rows(op, err);
+        if (op->a.rows * op->a.cols == m->out) return check_bounds(op, err);
         const sft_tensor *tensor = sfti_lora_tensor(op->lora, m, (sfti_adapter_slot)slot);
         return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, tensor->offset, tensor->name,
                                 "expected %llu elements, as the layer has rows, found %llu",
@@ -263,7 +263,7 @@ sft_code sfti_lora_op_open(sfti_lora_op *op, sfti_arena *arena, sft_error *err) 
     case SFTI_TYPE_FULL: case SFTI_TYPE_OTHER: case SFTI_ADAPTER_TYPES: break;
     }
     if (!code && m->slot[SFTI_SLOT_MAGNITUDE]) code = load_magnitude(op, arena, err);
-    return code ? code : check_rows(op, err);
+    return code ? code : check_bounds(op, err);
 }
 
 /* ── The change ── */

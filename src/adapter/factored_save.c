@@ -166,8 +166,8 @@ static bool add_own_pair(sft_adapter_factors *f, sft_pair *pairs, size_t *count,
     return kept != NULL;
 }
 
-/* Arguments of training: the ranks and alphas of convolutions are those that there are now, those of
- * blocks and a core are gone. A text that is no object of JSON tells nothing. */
+/* Arguments of training: the ranks and alphas of convolutions are those that there are now, those
+ * of blocks and a core are gone. A text that is no object of JSON tells nothing. */
 static sft_code put_network_args(sft_adapter_factors *f, sft_span args, sft_pair *pairs,
                                  size_t *count, sft_error *err) {
     sft_sink sink = sft_sink_memory(&f->args);

@@ -437,12 +437,6 @@ static sft_code check_modules(const map_names *names, sft_error *err) {
 
 /* ── All ── */
 
-sft_span sfti_lora_layer(sft_span name) {
-    size_t len = name.len;
-    while (len > 0 && name.data[len - 1] != '.') len--;
-    return (sft_span){ name.data, len > 0 ? len - 1 : 0 };
-}
-
 static sft_code settle_module(map_names *names, sfti_lora_module *m, const uint32_t *index,
                               sft_error *err) {
     const sfti_lora_map *map = names->map;

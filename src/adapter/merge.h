@@ -75,7 +75,9 @@ sft_code sfti_recipe_adapter(sfti_json_writer *w, const sfti_merge_input *input,
 void sfti_recipe_model(sfti_json_writer *w, const sft_set *set, sft_span name);
 /* Metadata of all shards, the first of each key, but digests of the data and those keys; there is
  * room for 8 more. dropped: which recipes go, too. */
-typedef enum sfti_recipe_drop { SFTI_KEEPS_RECIPES, SFTI_DROPS_LORA, SFTI_DROPS_ALL } sfti_recipe_drop;
+typedef enum sfti_recipe_drop {
+    SFTI_KEEPS_RECIPES, SFTI_DROPS_LORA, SFTI_DROPS_ALL
+} sfti_recipe_drop;
 sft_code sfti_recipe_pairs(const sft_set *set, sfti_arena *work, const char *const *without,
                            size_t without_count, sfti_recipe_drop dropped, sft_pair **out,
                            size_t *count, sft_error *err);

@@ -10,7 +10,7 @@
 #define NORM_WORK 8e9 /* multiplications for factors that may be of a file of a few KB: seconds */
 #define HADAMARD_MOST 1024
 
-static double size_of(double scale) { return scale < 0 ? -scale : scale; }
+static double size_of_scale(double scale) { return scale < 0 ? -scale : scale; }
 
 static double sum_of_squares(const float *at, uint64_t count) {
     double sum = 0;
@@ -64,7 +64,7 @@ static sft_code norm_of_hadamard(const sfti_lora_op *op, sfti_arena *arena, doub
     for (uint64_t i = 0; i < n; i++)
         for (uint64_t j = 0; j <= i; j++)
             sum += grams[i * n + j] * grams[n * n + i * n + j] * (i == j ? 1 : 2);
-    *out = sfti_root(sum > 0 ? sum : 0) * size_of(op->scale);
+    *out = sfti_root(sum > 0 ? sum : 0) * size_of_scale(op->scale);
     return SFT_OK;
 }
 
@@ -100,7 +100,7 @@ static sft_code norm_of_factors(const sfti_lora_op *op, sfti_arena *arena, doubl
 /* The norms of w1 and w2, by factors where they have some. */
 static sft_code norm_of_kron(const sfti_lora_op *op, sfti_arena *arena, double *out,
                              sft_error *err) {
-    double all = size_of(op->scale), one = 0;
+    double all = size_of_scale(op->scale), one = 0;
     for (int second = 0; second < 2; second++) {
         sfti_matrix a, b;
         sft_code code = sfti_lora_kron(op, second == 1, arena, &a, &b, err);
@@ -130,7 +130,7 @@ sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *m, double
                                               : sfti_lora_op_open(&op, &arena, err);
     if (!code && m->type == SFTI_TYPE_LORA && m->rank <= SFTI_TALL_MOST) {
         code = norm_of_product(&op.a, &op.b, &arena, &norm, err);
-        norm *= size_of(op.scale);
+        norm *= size_of_scale(op.scale);
     } else if (!code && m->type == SFTI_TYPE_LOKR) {
         code = norm_of_kron(&op, &arena, &norm, err);
     } else if (!code && m->type == SFTI_TYPE_FULL) {

@@ -2,6 +2,12 @@
  * tests/adapter. */
 #include "adapter/adapter.h"
 
+sft_span sfti_lora_layer(sft_span name) {
+    size_t len = name.len;
+    while (len > 0 && name.data[len - 1] != '.') len--;
+    return (sft_span){ name.data, len > 0 ? len - 1 : 0 };
+}
+
 /* The matrix called begin + end, or NULL. */
 static const sft_tensor *matrix_called(const sft_set *model, sft_span begin, const char *end) {
     const sft_tensor *weight = sfti_set_sibling(model, begin, end);

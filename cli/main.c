@@ -3,6 +3,7 @@
 #include "os/os.h"
 #include "safetensors_remote.h"
 #include "support/cli.h"
+#include "support/guard.h"
 #include "support/hints.h"
 #include "support/manual.h"
 #include "support/paths_from.h"
@@ -107,8 +108,10 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
         cli_fail_usage(c, &err);
         return;
     }
+    cli_guard_begin(c);
     if (cli_records_begin(c)) command->run(c, argv, count);
     else c->no_results = true;
+    cli_guard_end(c);
     if (c->records) cli_records_end(c);
     if (c->unread) cli_tell_unread(c);
     if (c->set.format == CLI_JSON && !c->no_results) cli_results_end(c);

@@ -88,7 +88,7 @@ SFT_API SFT_NODISCARD sft_code sft_diff_new(const sft_set *a, const sft_set *b,
                                              sft_diff **out, sft_error *err);
 /* Free a comparison. NULL is ignored. @since 0.1 */
 SFT_API void sft_diff_free(sft_diff *diff);
-/* Whether there are no differences. @since 0.1 */
+/* Whether there are no differences among the tensors that are read. @since 0.1 */
 SFT_API bool sft_diff_same(const sft_diff *diff);
 /* Tensors that differ, in natural order of their names. NULL if i is out of range. @since 0.2 */
 SFT_API size_t sft_diff_tensor_count(const sft_diff *diff);

@@ -170,7 +170,8 @@ SFT_API SFT_NODISCARD sft_code sft_edit_apply(sft_edit *edit, const sft_job *job
 
 /* Write the changed file to another path, and leave the original alone. The header keeps its
  * size if it can, or grows as it would in place. The method is SFT_EDIT_REFLINK or
- * SFT_EDIT_COPY. report may be NULL. @since 0.1 */
+ * SFT_EDIT_COPY. SFT_EDIT_BUSY: the original was changed since it was opened, and nothing is
+ * written. report may be NULL. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_edit_save(sft_edit *edit, const char *path,
                                              const sft_path_options *options,
                                              const sft_job *job, sft_edit_report *report,

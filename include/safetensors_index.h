@@ -60,7 +60,8 @@ typedef struct sft_index_changes {
 /* Write the index at path, changed, to `to` (NULL: path), complete or not at all. Text that does
  * not change keeps its spelling. *changed, which may be NULL, tells whether anything did; if
  * nothing did, path itself is not written. A new file gets the mode of the one at path.
- * SFT_TENSOR_DUPLICATE: a new name is in use. Whether the shards match the index is the caller's
+ * SFT_TENSOR_DUPLICATE: a new name is in use. SFT_EDIT_BUSY: another program is replacing the
+ * index, or has changed it since it was read. Whether the shards match the index is the caller's
  * responsibility. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_index_rewrite(const char *path,
                                                  const sft_index_changes *changes,

@@ -260,7 +260,9 @@ const cli_command cli_diff_command = {
     "tensors are equal, changed, added, removed, and which share of all elements is in tensors "
     "that differ. A and B are files, indexes or folders with one model; a model in one file and "
     "the same model in shards do not differ. What a file in another format holds beyond tensors "
-    "and metadata (an epoch, the nodes of a graph) is not compared.\n"
+    "and metadata (an epoch, the nodes of a graph) is not compared, nor are tensors of other "
+    "branches and those without names (attributes, keys, constants of code): each is named on "
+    "standard error, and \"same\" in --json is null if nothing else differs.\n"
     "NaN equals NaN, and 0 equals -0, although their bytes differ; without --atol and --rtol, "
     "bytes decide. Each half of a complex number counts as a value. Tensors of different dtypes "
     "and equal shape are compared by value.\n"
@@ -303,8 +305,8 @@ const cli_command cli_diff_command = {
           "differs")),
       cli_match_options, cli_json_options, cli_table_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
-    { "nothing differs (beyond the tolerance); --merge-of: the first model is a weighted sum of "
-      "the others",
+    { "nothing that was compared differs (beyond the tolerance); --merge-of: the first model is a "
+      "weighted sum of the others",
       "something differs; --merge-of: the first model is not a weighted sum of the others",
       "a model could not be read, or a usage error" },
     2, SIZE_MAX, run_diff, CLI_URLS_ALL,

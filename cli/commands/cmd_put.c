@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/edit.h"
+#include "support/guard.h"
 #include "support/hints.h"
 
 /* ── Standard input ── */
@@ -71,6 +72,7 @@ static void run_put(cli *c, char **operands, size_t count) {
     size_t shard;
     bool several = !code && sft_path_is_index(file); /* the file of it that holds the tensor */
     if (several) code = cli_edit_recover(c, file, &err);
+    if (several && !code && !c->set.output) code = cli_guard_lock(c, file, &err);
     if (several && !code) code = sft_set_open(file, &options, &set, &err);
     if (set && !sft_set_find(set, name, &shard))
         code = sfti_fail_tensor(&err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,

@@ -55,6 +55,7 @@ typedef struct cli {
                            --values and the settings of convert change */
     bool imports_whole; /* what cannot be carried is an error: the command writes it, or compares */
     bool no_imports; /* a model in another format is refused: the command changes what is there */
+    struct cli_guard *guard; /* locks and inputs (guard.h), or NULL */
     struct sft_records *records; /* in force (records.h), or NULL: those of the library */
     struct sft_import *import; /* of the model that was opened last, or NULL (models.h) */
     struct sft_conversion *values; /* with --values: what computes those of the model that was

@@ -4,9 +4,11 @@
 #include "base/files.h"
 #include "edit/dropped.h"
 #include "os/io.h"
+#include "set/index_edit.h"
 #include "support/adapters.h"
 #include "support/beside.h"
 #include "support/cli.h"
+#include "support/guard.h"
 #include "support/output.h"
 
 #include <inttypes.h>
@@ -208,11 +210,11 @@ sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *chang
     if (to) { /* written where nothing changes by --copy alone */
         sft_index_changes plan = *changes;
         plan.dry_run = true;
-        code = sft_index_rewrite(path, &plan, to, &out.options, changed, err);
+        code = sfti_index_rewrite_held(path, &plan, to, &out.options, changed, err);
         c->same = !*changed;
         if (code || (!*changed && !c->set.copy)) return code;
     }
-    code = sft_index_rewrite(path, changes, to, &out.options, changed, err);
+    code = sfti_index_rewrite_held(path, changes, to, &out.options, changed, err);
     if (to && code) c->blame = to; /* the index was read above */
     if (to) *changed = true;
     return code;
@@ -258,6 +260,7 @@ sft_code cli_edit_each_shard(cli *c, const char *path, cli_edit_fn each, void *c
     sfti_arena arena = { .alloc = c->alloc };
     size_t done = 0;
     sft_code code = cli_edit_recover(c, path, err);
+    if (!code) code = cli_guard_lock(c, path, err);
     if (!code) code = sft_set_open(path, &options, &set, err);
     if (!code) code = cli_edit_beneath(c, &arena, path, err);
     if (code) {

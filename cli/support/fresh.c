@@ -3,8 +3,10 @@
 #include "support/fresh.h"
 
 #include "base/number.h"
+#include "bytes/hold.h"
 #include "keys/digest_keys.h"
 #include "os/io.h"
+#include "set/index_edit.h"
 #include "support/files.h"
 #include "support/hints.h"
 #include "support/output.h"
@@ -190,6 +192,11 @@ static sft_code remove_old_shard(cli_fresh *f, const char *folder, const char *s
     error = sfti_os_unlink_beneath(f->folder, shard);
     return error ? sfti_io_fail(err, SFT_IO_WRITE, error, "remove the old shard")
                  : SFT_OK;
+}
+
+sft_code cli_fresh_hold(const sft_set *set, size_t shard, sft_error *err) {
+    sft_source source = sft_file_source(sft_set_shard_at(set, shard));
+    return sfti_hold_source(&source, err);
 }
 
 void cli_fresh_undo(const cli_fresh *fresh) {
@@ -460,8 +467,11 @@ sft_code cli_rewrite_set(cli *c, cli_parts *parts, const cli_rewrite *how, sft_e
         changes.total_size = parts_bytes(&r, true);
         changes.metadata = &parameters;
         changes.metadata_count = how->same_elements ? 0 : 1; /* it would be wrong now */
+        for (size_t s = 0; !code && s < shards; s++)
+            if (how->touched[s]) code = cli_fresh_hold(set, s, err);
         if (!code)
-            code = sft_index_rewrite(r.fresh.index, &changes, NULL, &options, &changed, err);
+            code = sfti_index_rewrite_held(r.fresh.index, &changes, NULL, &options, &changed,
+                                           err);
         cli_fresh_settle(&r.fresh, code);
     }
     if (!code) code = print_rewrite(&r, err);

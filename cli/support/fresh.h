@@ -51,6 +51,9 @@ void cli_fresh_written(cli_fresh *fresh, char *path);
 sft_code cli_fresh_options(const cli_fresh *fresh, const char *old, sft_path_options *out,
                            sft_error *err);
 
+/* Before the index is written, whose lock is held: a shard that goes is locked until the set is
+ * closed, so that nobody edits what is removed (bytes/hold.h, step 5). */
+sft_code cli_fresh_hold(const sft_set *set, size_t shard, sft_error *err);
 /* After the index was written, or could not be (code): remove the old or the new shards. What
  * cannot be removed is complained of; the model is as it should be whatever happens here. */
 void cli_fresh_settle(cli_fresh *fresh, sft_code code);

@@ -1,4 +1,5 @@
 /* Commands that write, over many models: the name of each result. Tests: tests/cli/general. */
+#include "support/guard.h"
 #include "support/output.h"
 
 #include "base/portable.h"
@@ -257,6 +258,7 @@ static void each_of_many(many *m, char **operands, size_t count, cli_write_fn ea
             c->joined = input->shards ? input : NULL;
             c->beside = (cli_beside){ .left = NULL };
             each(c, input->path, ctx);
+            cli_guard_forget(c);
             c->joined = NULL;
         } else cli_report_input(c, input);
     }

@@ -1,6 +1,7 @@
 /* One model opened: standard input with its first bytes kept, safetensors, or another format; and
  * what is told of the import of one. Tests: tests/cli/convert, tests/cli/general. */
 #include "os/os.h"
+#include "support/guard.h"
 #include "support/models.h"
 
 #include "base/glob.h"
@@ -285,7 +286,9 @@ sft_code cli_open_operand(cli *c, const char *operand, cli_inputs *inputs, const
     sft_code code = cli_inputs_expand(operand, (cli_depth)(CLI_ELSE_OTHERS | CLI_JOIN_SHARDS),
                                       NULL, &c->open, inputs, err);
     if (!code) code = cli_inputs_one(inputs, input, err);
+    cli_guard_watch(c);
     if (!code) code = cli_open_model(c, *input, out, err);
+    cli_guard_watched(c);
     if (!code && c->import && c->imports_whole)
         cli_say_left(c, (*input)->path, c->import, true);
     return code;
@@ -390,7 +393,8 @@ void cli_say_left(cli *c, const char *path, const sft_import *import, bool branc
         if (left->reason != reason || ++count > LISTED_MOST) continue;
         cli_text(&c->err, begin);
         cli_path(&c->err, path, c->set.dry_run ? ": would be left out: " : ": left out: ");
-        cli_fill(&c->err, "%: %\n", left->path, sft_span_cstr(left->text));
+        cli_fill(&c->err, left->path.len ? "%: %\n" : "%%\n", left->path,
+                 sft_span_cstr(left->text));
     }
     if (count > LISTED_MOST)
         cli_printf(&c->err, "%sand %zu more; \"safetensors check -v\" lists them\n", begin,

@@ -1,5 +1,6 @@
 /* Where the result of a command that writes goes, and whether it may go there; as several files
  * with an index; what is printed of it. Tests: tests/cli/split, tests/cli/merge. */
+#include "support/guard.h"
 #include "support/output.h"
 
 #include "base/checked.h"
@@ -158,10 +159,7 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     bool there;
     uint32_t old_mode = 0;
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
-    out->in_place = !c->set.output;
-    out->stream = false;
-    out->c = c;
-    out->input = input;
+    *out = (cli_output){ .in_place = !c->set.output, .c = c, .input = input };
     out->path = out->blame = out->in_place ? input : c->set.output;
     sft_code code = cli_output_agrees(c, err);
     if (code) return code;
@@ -182,6 +180,7 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     if (!out->in_place && target != CLI_TARGET_OTHER) code = check_name(out->path, err);
     if (code) return code;
     code = check_target(c, out->path, out->in_place, &there, &old_mode, err);
+    if (!code && there && !out->in_place) code = cli_guard_lock(c, out->path, err);
     if (code) return code;
     options.no_sync = c->set.no_sync != 0;
     options.in_place_unsafe = c->set.in_place_unsafe != 0;

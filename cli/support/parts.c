@@ -1,4 +1,5 @@
 /* The tensors of models as parts to be written. */
+#include "support/guard.h"
 #include "support/parts.h"
 
 #include "keys/adapter_told.h"
@@ -31,7 +32,9 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
                              "(*.safetensors, *.sft or an index) in this folder, found none");
     if (!model) *err = *input->err;
     if (!model) return err->code;
+    cli_guard_watch(c);
     sft_code code = cli_open_model(c, input, &set, err);
+    cli_guard_watched(c);
     if (!code && !c->import && c->set.shared == SFT_IMPORT_COPY) {
         sft_set *named;
         code = sfti_set_named(set, set, &c->alloc, &named, err);
@@ -397,8 +400,10 @@ sft_code cli_parts_open_one(cli *c, const char *operand, bool in_place, cli_part
     const char *path;
     sft_code code = SFT_OK;
     /* What cannot be found fails when it is opened. */
-    if (in_place && !cli_edit_operand(c, &arena, operand, &path, NULL))
+    if (in_place && !cli_edit_operand(c, &arena, operand, &path, NULL)) {
         code = cli_edit_recover(c, path, err);
+        if (!code) code = cli_guard_lock(c, path, err);
+    }
     sfti_arena_free(&arena);
     if (!code) code = cli_parts_open(c, &operand, 1, out, err);
     /* A file of another format is never replaced: it would no longer be what its name says. */

@@ -41,6 +41,10 @@ sft_code sft_import_set(sft_import *import, const char *path, sft_set **out, sft
                          .metadata_count = import->metadata.count, .plan = &plan,
                          .arena = &import->arena, .owner = import, .close = close_owner,
                          .mode = mode_of_owner, .input_bytes = import->input_bytes };
+    const sft_import_left *left;
+    for (size_t i = 0; (left = sft_import_left_at(import, i)) != NULL; i++)
+        of.is_partial |= left->reason == SFT_IMPORT_LEFT_BRANCH
+                      || left->reason == SFT_IMPORT_LEFT_SKIPPED;
     return sfti_image_set(&of, path, out, err);
 }
 

@@ -2,6 +2,7 @@
  * test_info_walk.c. */
 #include "label/cursor.h"
 
+#include "os/io.h"
 #include "text/formats.h"
 #include "text/walk.h"
 
@@ -40,6 +41,7 @@ bool sfti_info_walk(sft_info *info, sft_span text, sft_span source, const sfti_r
     sfti_walk walk = { .arena = &info->arena, .rows = rows, .stride = sizeof *rows,
                        .count = row_count, .ctx = &at, .take = hand_value,
                        .passes_over = is_derived };
+    sfti_seed_draw(&walk, walk.seed);
     return sfti_walk_json(&walk, text, &info->code);
 }
 

@@ -237,6 +237,8 @@ typedef struct sfti_digests {
 
 /* ── The collection ── */
 
+#define SFTI_SIZES_DIFFER UINT64_MAX /* by layer */
+
 typedef struct sfti_conflict {
     struct sfti_conflict *next;
     const char *field;
@@ -279,7 +281,13 @@ struct sft_info {
     uint64_t vectors;       /* of an embedding, 0 = null */
     int negative;           /* embedding: 0, 1, or -1 = null */
     bool has_llm;
-    struct { uint64_t layers, hidden, heads, kv_heads, vocab; } llm; /* 0 = null */
+    struct {
+        uint64_t layers, hidden, heads, kv_heads, vocab; /* 0 = null */
+        /* What tensors tell, for what a configuration says: the highest number of a layer, and 1;
+         * columns and rows of all heads together, 0: not to be seen, or they differ by layer. */
+        uint64_t least_layers, queries, keys;
+        bool heads_told; /* queries are those of the layer behind the heads */
+    } llm;
     sfti_derived derived;   /* of the text that is being read */
     struct sfti_asked_text *asked; /* texts that clauses asked (tensors/predicates.c) */
     struct sfti_fitting *fitting; /* of an adapter: whose its modules are; NULL: not known */

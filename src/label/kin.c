@@ -113,12 +113,75 @@ sft_span sfti_record_group(const sfti_records *records, sfti_record_type type, s
     return sfti_record_word(records, sfti_record_find(records, type, id), SFTI_GROUP);
 }
 
-bool sfti_architecture_may_have(const sfti_records *records, sft_span name, sft_span family) {
-    const sfti_record *record = sfti_record_with(records, name, SFTI_OF_FAMILY, SFTI_OF_FAMILY);
+enum { OF_WORDS = 1, OF_NOISE = 2, OF_LATENTS = 4, OF_SENSES = 8 };
+
+static unsigned class_of_kind(sft_span kind) {
+    static const struct { const char *kind; unsigned classes; } rows[] = {
+        { "language_model", OF_WORDS },  { "text_encoder", OF_WORDS },
+        { "diffusion_model", OF_NOISE }, { "checkpoint", OF_NOISE },
+        { "controlnet", OF_NOISE },      { "control_lora", OF_NOISE },
+        { "ip_adapter", OF_NOISE },      { "t2i_adapter", OF_NOISE },
+        { "motion_module", OF_NOISE },   { "vae", OF_LATENTS },
+        { "image_encoder", OF_SENSES },  { "vision_model", OF_SENSES },
+        { "audio_model", OF_SENSES },    { "upscaler", OF_SENSES },
+        { "detector", OF_SENSES },
+    };
+    for (size_t i = 0; i < SFTI_COUNT(rows); i++)
+        if (sfti_is(kind, rows[i].kind)) return rows[i].classes;
+    return 0;
+}
+
+unsigned sfti_record_classes(const sfti_records *records, const sfti_record *record) {
+    unsigned all = 0;
+    sft_span kind;
+    for (; record; record = record->parent) {
+        const sfti_record_row *row = NULL;
+        while ((row = sfti_record_row_of(records, record, SFTI_TENSORS, row))) {
+            const char *told = sfti_row_kind(records, row);
+            if (told) all |= class_of_kind(sft_span_cstr(told));
+        }
+        while ((row = sfti_record_row_of(records, record, SFTI_MODEL_TYPE, row)))
+            if (sfti_row_has(row, "kind", &kind)) all |= class_of_kind(kind);
+        if (sfti_record_row_of(records, record, SFTI_DENOISER_PART, NULL)
+            || sfti_record_row_of(records, record, SFTI_VAES, NULL))
+            all |= OF_NOISE;
+    }
+    return all;
+}
+
+/* What models with tensors of that kind never are. Models of words may have towers that see and
+ * hear, and those that see or hear an encoder of words; in a shard, either stands alone. */
+static unsigned classes_without(sft_span kind) {
+    const unsigned pictures = OF_NOISE | OF_LATENTS;
+    switch (class_of_kind(kind)) {
+    case OF_WORDS: return sfti_is(kind, "text_encoder") ? pictures : pictures | OF_SENSES;
+    case OF_NOISE: return OF_WORDS | OF_LATENTS;
+    case OF_LATENTS: return OF_WORDS | OF_NOISE;
+    case OF_SENSES: return pictures;
+    default: return 0;
+    }
+}
+
+bool sfti_architecture_may_have(const sfti_records *records, sft_span name, sft_span family,
+                                sft_span kind) {
+    sfti_kin kin;
+    const sfti_record *of = sfti_record_find(records, SFTI_MODEL, name);
+    if (!of) of = parent_of(records, name, &kin);
+    const sfti_record *told = sfti_record_with(records, name, SFTI_OF_FAMILY, SFTI_OF_FAMILY);
     sft_span found = sfti_record_group(records, SFTI_FAMILY, family);
-    if (!record || found.len == 0) return true;
-    sft_span own = sfti_record_word(records, record, SFTI_OF_FAMILY);
-    return sft_span_equal(sfti_record_group(records, SFTI_FAMILY, own), found);
+    sft_span own = sfti_record_group(records, SFTI_FAMILY,
+                                     sfti_record_word(records, told, SFTI_OF_FAMILY));
+    unsigned classes = sfti_record_classes(records, of);
+    if (own.len > 0 && found.len > 0) return sft_span_equal(own, found);
+    bool denoises = sfti_is(kind, "diffusion_model") && classes & OF_NOISE;
+    if (denoises && (sfti_is(found, "unet") || sfti_is(found, "transformer")))
+        return sfti_is(found, sfti_denoiser_part(records, of));
+    return classes == 0 || classes & ~classes_without(kind);
+}
+
+const char *sfti_denoiser_part(const sfti_records *records, const sfti_record *of) {
+    while (of && !sfti_record_row_of(records, of, SFTI_DENOISER_PART, NULL)) of = of->parent;
+    return of ? "unet" : "transformer";
 }
 
 /* ── Adapters ── */

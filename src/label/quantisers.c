@@ -143,7 +143,7 @@ bool sfti_quantiser_declared(sft_info *info, sft_span text, sft_span source,
     if (row && sfti_row_has(row, "by", &by))
         name = name_by(info, &config, sfti_row_record(info->records, row)->id, by);
     else if (row) name = sft_span_cstr(sfti_row_record(info->records, row)->id);
-    else if (producer == SFTI_SAYS_QUANTISER && !known)
+    else if (producer == SFTI_SAYS_QUANTISER && (!known || config.texts[TEXT_FORMAT].len > 0))
         name = config.texts[TEXT_METHOD]; /* as written */
     sfti_info_add_text(info, SFT_FACT_QUANTIZATION, name, config.source, trust);
     return true;

@@ -277,8 +277,15 @@ bool sfti_record_over(const sfti_records *records, const sfti_record *a, const s
 bool sfti_related_architectures(const sfti_records *records, sft_span a, sft_span b);
 /* The nearest that both are or belong to, NULL if there is none, or one is. */
 const char *sfti_common_architecture(const sfti_records *records, const char *a, const char *b);
-/* Whether a model of it can have tensors of this family, as far as is known. */
-bool sfti_architecture_may_have(const sfti_records *records, sft_span name, sft_span family);
+/* What models of it are, by the kinds that its rows and those of its parents tell: bits, private to
+ * kin.c; 0: nothing tells. */
+unsigned sfti_record_classes(const sfti_records *records, const sfti_record *record);
+/* Whether a model of it can have tensors of this family and kind (either may be empty), as far as
+ * is known. */
+bool sfti_architecture_may_have(const sfti_records *records, sft_span name, sft_span family,
+                                sft_span kind);
+/* "unet" or "transformer"; the record may be NULL. */
+const char *sfti_denoiser_part(const sfti_records *records, const sfti_record *of);
 sfti_kin sfti_architecture_kin(const sfti_records *records, sft_span a, sft_span b);
 /* The record whose layers it has by its rows "sibling", or itself: layers that siblings have prove
  * the group only. */

@@ -183,6 +183,31 @@ sft_code sfti_layout_config(const sfti_layout_text *layouts, const sfti_layout_m
     return code;
 }
 
+sft_code sfti_layout_proves_pipeline(const sfti_layout_text *layouts,
+                                     const sfti_layout_model *model,
+                                     const sfti_layout_groups *groups, sfti_side to,
+                                     const sfti_layout_out *out, bool *proved, sft_error *err) {
+    sft_span marks = model->only, component;
+    *proved = marks.len == 0;
+    if (!sfti_layout_next(&marks, &component)) return SFT_OK;
+    for (size_t i = 0; i < groups->count; i++) {
+        const sfti_layout_group *one = &groups->items[i];
+        sfti_arena work = { .alloc = out->arena.alloc };
+        config_of of;
+        if (!one->part || !sft_span_equal(one->name, component)) continue;
+        if (to != SFTI_DIFFUSERS && one->side != SFTI_DIFFUSERS) continue;
+        if (to == SFTI_DIFFUSERS ? !config_begin(&of, layouts, model, one, out, &work)
+                                 : !sfti_layout_names(of.parts = one->parts, one->count, &work,
+                                                      &of.names)) {
+            sfti_arena_free(&work);
+            return sfti_fail_memory(err, one->count);
+        }
+        *proved = sfti_layout_marks_hold(marks, &of.names, of.parts);
+        sfti_arena_free(&work);
+    }
+    return SFT_OK;
+}
+
 sft_code sfti_layout_index(const sfti_layout_text *layouts, const sfti_layout_model *model,
                            const sfti_layout_groups *groups, const sfti_layout_out *out,
                            sft_buffer *text, sft_error *err) {

@@ -290,7 +290,13 @@ static sft_code tell_needed(sft_layout_conversion *run, sft_error *err) {
     }
     const sft_span no_index = sft_span_cstr("no model_index.json: the pipeline of this model is "
                                             "not known");
-    if (!code && !run->exact) code = sfti_layout_note_add(run, false, &no_index, 1, err);
+    if (!code && run->told.pipeline.len == 0)
+        code = sfti_layout_note_add(run, false, &no_index, 1, err);
+    if (!code && run->told.pipeline.len > 0 && run->exact->alike.len > 0) {
+        const sft_span words[] = { sft_span_cstr("model_index.json names "), run->told.pipeline,
+                                   sft_span_cstr("; "), run->exact->alike };
+        code = sfti_layout_note_add(run, false, words, 4, err);
+    }
     if (!code && run->model && run->model->lacks.len > 0) {
         const sft_span words[] = { sft_span_cstr("a pipeline also needs "), run->model->lacks };
         code = sfti_layout_note_add(run, false, words, 2, err);
@@ -321,8 +327,12 @@ static sft_code list_components(sft_layout_conversion *run, sft_error *err) {
     }
     run->told.left_out = run->groups.stray;
     if (run->model) run->told.architecture = run->model->id;
-    if (run->model) run->told.pipeline = run->model->pipeline;
-    if (code || run->to != SFTI_DIFFUSERS || !run->exact) return code;
+    bool proved = false;
+    if (!code && run->exact)
+        code = sfti_layout_proves_pipeline(&run->layouts, run->exact, &run->groups, run->to,
+                                           &run->out, &proved, err);
+    if (!code && proved) run->told.pipeline = run->exact->pipeline;
+    if (code || run->to != SFTI_DIFFUSERS || !proved) return code;
     code = sfti_layout_index(&run->layouts, run->exact, &run->groups, &run->out, &run->index,
                              err);
     run->told.index = (sft_span){ run->index.data, run->index.len };

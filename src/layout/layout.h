@@ -80,6 +80,8 @@ typedef struct sfti_layout_component {
 
 typedef struct sfti_layout_model {
     sft_span id, pipeline, serves, lacks; /* architectures; what else a pipeline needs */
+    sft_span only;  /* a component and marks that hold of it if it is that of this pipeline */
+    sft_span alike; /* what has the same tensors, and another pipeline; or empty */
     sft_span markers; /* of v-prediction, and of schedules that end in pure noise; or empty */
     sft_span kohya; /* "diffusers": names that kohya's adapters have; else the original ones */
     sfti_layout_component components[SFTI_LAYOUT_COMPONENTS];
@@ -262,6 +264,12 @@ bool sfti_layout_names(const sft_part *parts, size_t count, sfti_arena *arena, s
 sft_code sfti_layout_config(const sfti_layout_text *layouts, const sfti_layout_model *model,
                             const sfti_layout_group *one, const sfti_layout_out *out,
                             sft_buffer *text, bool *certain, sft_error *err);
+/* Whether tensors, as `out` has them or in diffusers' layout already, are those of the model's
+ * pipeline. */
+sft_code sfti_layout_proves_pipeline(const sfti_layout_text *layouts,
+                                     const sfti_layout_model *model,
+                                     const sfti_layout_groups *groups, sfti_side to,
+                                     const sfti_layout_out *out, bool *proved, sft_error *err);
 /* model_index.json, with the components that are there. */
 sft_code sfti_layout_index(const sfti_layout_text *layouts, const sfti_layout_model *model,
                            const sfti_layout_groups *groups, const sfti_layout_out *out,

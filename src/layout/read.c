@@ -257,6 +257,8 @@ static sft_code read_model_line(layout_reader *r, sft_span word, sft_span rest) 
     if (span_is(word, "serves")) model->serves = trimmed(rest);
     else if (span_is(word, "lacks")) model->lacks = trimmed(rest);
     else if (span_is(word, "kohya")) model->kohya = trimmed(rest);
+    else if (span_is(word, "only")) model->only = trimmed(rest);
+    else if (span_is(word, "alike")) model->alike = trimmed(rest);
     else if (span_is(word, "markers")) model->markers = trimmed(rest);
     else if (span_is(word, "config")) {
         if (model->value_count == SFTI_LAYOUT_VALUES) return wrong(r, "fewer values", rest);

@@ -3,6 +3,7 @@
 #include "text/walk.h"
 #include "text/text.h"
 
+#include "base/names.h"
 #include "base/number.h"
 #include "base/utf8.h"
 
@@ -274,12 +275,92 @@ static void walk_all(walk_state *state) {
     }
 }
 
-static bool is_json(sft_span text) {
+/* ── Members that a later one of their object replaces ── */
+
+#define FEW_MEMBERS 12
+
+typedef struct walk_key { sft_span text; size_t start; } walk_key;
+
+/* Keys of the objects that are open, the innermost last. */
+typedef struct open_keys {
+    sfti_arena *arena;
+    const uint64_t *seed;
+    sft_span text;
+    char *copy; /* of the text, without what is replaced; NULL: nothing is */
+    walk_key *keys;
+    size_t count, room;
+    bool failed; /* out of memory */
+} open_keys;
+
+static sft_span open_key_at(const void *ctx, uint32_t entry) {
+    return ((const walk_key *)ctx)[entry].text;
+}
+
+static void keep_key(open_keys *open, const sfti_json *json) {
+    if (open->count == open->room) {
+        size_t room = open->room ? 2 * open->room : 64;
+        walk_key *keys = sfti_arena_array(open->arena, room, sizeof *keys);
+        if (!keys) open->failed = true;
+        if (!keys) return;
+        if (open->count > 0) memcpy(keys, open->keys, open->count * sizeof *keys);
+        open->keys = keys;
+        open->room = room;
+    }
+    walk_key key = { sfti_json_string(json, open->arena), json->start };
+    open->failed = open->failed || !key.text.data;
+    open->keys[open->count++] = key;
+}
+
+/* From its key to the next key of the object, which has one more: a comma goes with it. */
+static void drop_member(open_keys *open, const walk_key *key) {
+    if (!open->copy) {
+        open->copy = sfti_arena_array(open->arena, open->text.len, 1);
+        if (!open->copy) open->failed = true;
+        if (!open->copy) return;
+        memcpy(open->copy, open->text.data, open->text.len);
+    }
+    memset(open->copy + key->start, ' ', key[1].start - key->start);
+}
+
+static void drop_replaced(open_keys *open, size_t from) {
+    walk_key *keys = open->keys + from;
+    const size_t count = open->count - from;
+    sfti_names names;
+    bool few = count <= FEW_MEMBERS;
+    if (!few && !sfti_names_begin(&names, count, open->seed, open_key_at, keys, open->arena))
+        open->failed = true;
+    for (uint32_t i = 0; i < count && !open->failed; i++) {
+        uint32_t first = few ? 0 : sfti_names_add(&names, keys[i].text, i);
+        while (few && first < i && !sft_span_equal(keys[first].text, keys[i].text)) first++;
+        if (first == i) continue;
+        drop_member(open, &keys[first]);
+        if (few) keys[first].text.data = "\xFF", keys[first].text.len = 1; /* no key's */
+        else sfti_names_replace(&names, keys[i].text, i);
+    }
+    open->count = from;
+}
+
+/* The last of members with one key alone, as Python reads them. Data NULL if the text is no JSON,
+ * or when out of memory. */
+static sft_span last_members(const sfti_walk *walk, sft_span text, bool *failed) {
+    open_keys open = { .arena = walk->arena, .seed = walk->seed, .text = text };
+    size_t from[SFTI_JSON_DEPTH + 1];
+    const sft_span none = { NULL, 0 };
     sfti_json json;
     sfti_json_begin(&json, text.data, text.len);
-    sfti_json_next(&json);
-    sfti_json_skip(&json);
-    return json.type != SFTI_JSON_ERROR && sfti_json_next(&json) == SFTI_JSON_END;
+    while (!open.failed && sfti_json_next(&json) != SFTI_JSON_END) {
+        switch ((int)json.type) {
+        case SFTI_JSON_ERROR: return none;
+        case SFTI_JSON_OBJECT: from[json.depth] = open.count; break;
+        case SFTI_JSON_KEY: keep_key(&open, &json); break;
+        case SFTI_JSON_OBJECT_END: drop_replaced(&open, from[json.depth + 1]); break;
+        case SFTI_JSON_ARRAY: (void)sfti_json_uints(&json, NULL, 0); break;
+        default: break;
+        }
+    }
+    *failed = open.failed;
+    if (open.failed) return none;
+    return open.copy ? (sft_span){ open.copy, text.len } : text;
 }
 
 bool sfti_walk_json(sfti_walk *walk, sft_span text, sft_code *code) {
@@ -289,8 +370,10 @@ bool sfti_walk_json(sfti_walk *walk, sft_span text, sft_code *code) {
     if (sfti_begins(text, "\xEF\xBB\xBF")) text = sfti_from(text, 3);
     if (sfti_utf8_check(text.data, text.len) != text.len) return false;
     text = python_json(walk->arena, text);
-    if (!text.data) *code = SFT_OUT_OF_MEMORY;
-    if (!text.data || !is_json(text)) return false;
+    bool failed = !text.data;
+    if (!failed) text = last_members(walk, text, &failed);
+    if (failed) *code = SFT_OUT_OF_MEMORY;
+    if (!text.data) return false;
     memset(&state, 0, offsetof(walk_state, places));
     state.walk = walk;
     walk->index = -1;

@@ -16,6 +16,7 @@ struct sfti_walk {
     sfti_arena *arena; /* texts live as long */
     const void *rows;  /* each begins with its pattern, a const char * */
     size_t stride, count;
+    uint64_t seed[2]; /* random: it keeps keys apart */
     void *ctx;
     /* The value at hand goes to the row of that number. At an object or array it may read on in
      * json, or return: the walk goes on. Anything but SFT_OK ends it. */
@@ -31,8 +32,8 @@ struct sfti_walk {
 };
 
 /* False if the text is no JSON (then nothing is taken) or larger than limits allow, and when
- * something ended it, which *code then says. NaN and Infinity, which Python writes, are read as
- * null. */
+ * something ended it, which *code then says. As Python reads it: NaN and Infinity are null, and of
+ * members with one key the last is there. */
 bool sfti_walk_json(sfti_walk *walk, sft_span text, sft_code *code);
 
 #endif

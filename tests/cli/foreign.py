@@ -176,6 +176,11 @@ def module(path):
     torch(path, Module({}, {"mask": tensor(5)}, {"inner": inner}, training=True))
 
 
+def keyed(path):
+    """A tensor, and one that is a key."""
+    torch(path, {"a.weight": tensor(2), "seen": {tensor(3): True}})
+
+
 def z_image(path):
     """A tiny Z-Image as trained, and its average, which begins at 100."""
     shapes = {"layers.0.adaLN_modulation.0.weight": (2, 2), "layers.0.attention.qkv.weight": (6, 2),
@@ -360,7 +365,7 @@ def saved_model(path):
         file.write(struct.pack("<4f", 1, 2, 3, 4))
 
 
-KINDS = {f.__name__: f for f in (state_dict, calls, training, tied, tied_plain, wide, module,
+KINDS = {f.__name__: f for f in (state_dict, calls, training, tied, tied_plain, wide, keyed, module,
                                  z_image, expanded, quantised, folder, npz, gguf, gguf_blocks,
                                  gguf_part, onnx, msgpack, saved_model)}
 

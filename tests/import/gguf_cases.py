@@ -227,6 +227,56 @@ def parts(ctx):
     refuse(ctx, os.path.join(ctx.folder, names[0]), names[2])
 
 
+SHAPE = "comfy.gguf.orig_shape."
+
+
+def original_shapes(ctx, split):
+    """Weights that ComfyUI-GGUF wrote as rows of 256 elements, in parts too: shapes are in the
+    first."""
+    path = os.path.join(ctx.folder, "shapes.gguf")
+    random = np.random.default_rng(11)
+    kinds = [Type.Q8_0, Type.Q4_0, Type.F32, Type.F16, Type.BF16]
+    arrays = {f"down.{kind.name}.weight":
+              (random.standard_normal((32, 16, 3, 3)).astype("f4"), kind) for kind in kinds}
+    pairs = [(SHAPE + name, list(array.shape), "add_array") for name, (array, _) in arrays.items()]
+    pairs.append((SHAPE + "gone.weight", [2, 3], "add_array"))
+    rows = {name: quants.quantize(array.reshape(-1, 256), kind)
+            for name, (array, kind) in arrays.items()}
+    write(path, [(name, rows[name], kind) for name, (_, kind) in arrays.items()], pairs,
+          **({"split_max_tensors": 2} if split else {}))
+    if split:
+        path = path.replace(".gguf", "-00001-of-00003.gguf")
+    found, metadata = convert(ctx, path, "--dtype", "F32")
+    for name, (array, kind) in arrays.items():
+        same(found[name], dequantize(rows[name], kind).astype(np.float32).reshape(array.shape))
+    assert not any(SHAPE in key for key in metadata), metadata
+    for word, says in (("ls", "[32,16,3,3]"), ("cat", "0.")):
+        done = subprocess.run([*ctx.command, word, path, *(["down.Q8_0.weight[3,2]"] * (
+            word == "cat"))], capture_output=True, text=True, check=True)
+        assert says in done.stdout, done.stdout
+    row = subprocess.run([*ctx.command, "cat", path, "down.Q4_0.weight[7,15]", "--as", "raw",
+                          "--values"], capture_output=True, check=True).stdout
+    assert row == dequantize(rows["down.Q4_0.weight"], Type.Q4_0).reshape(32, 16, 3, 3)[
+        7, 15].astype("<f4").tobytes()
+
+
+def wrong_shapes(ctx):
+    path = os.path.join(ctx.folder, "wrong.gguf")
+    weight = quants.quantize(np.ones((9, 256), np.float32), Type.Q8_0)
+    for value, how, says in (
+            ([16, 16, 3], "add_array", "2304 elements, as it has, found one of 768"),
+            ([2**31 - 1] * 3, "add_array", "less than 2^64 elements"),
+            ([-16, -16, 9], "add_array", "from 0 to 2^63 - 1"),
+            ([16.0, 16.0, 9.0], "add_array", "found an array of f32"),
+            ("16x16x9", "add_string", "found string"), (2304, "add_uint32", "found u32"),
+            ([1] * 65, "add_array", "at most 64 dimensions, found 65")):
+        write(path, [("w", weight, Type.Q8_0)], [(SHAPE + "w", value, how)])
+        refuse(ctx, path, says)
+    write(path, [("w", weight, Type.Q8_0)], [(SHAPE + "w", [2304], "add_array")])
+    found, _ = convert(ctx, path)
+    assert found["w"].shape == (2304,)
+
+
 def damaged(ctx):
     """Every byte of a header, changed: read or refused, and nothing written when refused."""
     good, bad = os.path.join(ctx.folder, "good.gguf"), os.path.join(ctx.folder, "bad.gguf")
@@ -267,4 +317,7 @@ def cases(ctx):
             yield (f"gguf plain types, {endian.name}, alignment {alignment}",
                    lambda e=endian, a=alignment: plain(ctx, e, a))
     yield "gguf in parts", lambda: parts(ctx)
+    for split in (False, True):
+        yield f"gguf original shapes, split {split}", lambda s=split: original_shapes(ctx, s)
+    yield "gguf original shapes that contradict", lambda: wrong_shapes(ctx)
     yield "gguf damaged headers", lambda: damaged(ctx)

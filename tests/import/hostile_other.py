@@ -90,6 +90,9 @@ def pair(key=b"k", kind=4, value=struct.pack("<I", 7)):
     return words_of(key) + struct.pack("<I", kind) + value
 
 
+SHAPE = b"comfy.gguf.orig_shape."
+
+
 def ggufs():
     whole = gguf(kv=1, pairs=pair())
     yield "good", whole
@@ -127,6 +130,11 @@ def ggufs():
             "alignment-0": gguf(kv=1, pairs=pair(b"general.alignment", 4, struct.pack("<I", 0))),
             "alignment-2^31": gguf(kv=1, pairs=pair(b"general.alignment", 4, struct.pack("<I", 1 << 31))),
             "alignment-text": gguf(kv=1, pairs=pair(b"general.alignment", 8, words_of(b"32"))),
+            "shape-2^60": gguf(kv=1, pairs=pair(SHAPE + b"w", 9, struct.pack("<IQ", 5, 2**60))),
+            "shape-2^64-0": gguf(tensors=[tensor_of(sizes=(0,))], kv=1, pairs=pair(SHAPE + b"w", 9, struct.pack("<IQ2Q", 10, 2, 0, 2**64 - 1))),
+            "shape-text": gguf(kv=1, pairs=pair(SHAPE + b"w", 8, words_of(b"4"))),
+            "shape-other": gguf(kv=1, pairs=pair(SHAPE + b"w", 9, struct.pack("<IQi", 5, 1, 5))),
+            "shapes-60000": gguf(kv=60000, pairs=b"".join(pair(SHAPE + b"w%d" % i, 9, struct.pack("<IQ64i", 5, 64, *[1] * 64)) for i in range(60000))),
             "split-99": gguf(kv=1, pairs=pair(b"split.count", 2, struct.pack("<H", 99))),
             "tensors-50000": gguf(tensors=[tensor_of(b"w%d" % i, (8,), at=32 * i) for i in range(50000)], data=bytes(1600000)),
             "pairs-60000": gguf(kv=60000, pairs=b"".join(pair(b"k%d" % i) for i in range(60000)))}.items():

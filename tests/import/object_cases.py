@@ -170,6 +170,8 @@ def set_later(ctx):
          {"w.a": W}),
         ("slots alone", mapping(w=other + values([b"N", mapping(s=tensor())]) + b"b"), "-",
          {"w.s": W}),
+        ("both", mapping(w=other + values([mapping(a=tensor()), mapping(s=tensor(size=(2,)))]) +
+                         b"b"), "-", {"w.a": W, "w.s": HALF}),
         ("a state of three", mapping(v=tensor(), w=other + values([b"N", b"N", b"N"]) + b"b"), "-",
          {"v": W}),
         ("a key twice in a state", mapping(v=tensor(), w=other + b"}(" + text("a") + b"N" +
@@ -178,6 +180,72 @@ def set_later(ctx):
         ("a key twice in items", mapping(v=tensor(), w=other + text("a") + b"Ns" + text("a") +
                                          tensor() + b"s"), "-",
          ("foreign_ambiguous", "found \"a\" twice")),
+    ])
+
+
+def states(ctx):
+    """Tensors in states that set no attributes, and in what no name leads to."""
+    net = functools.partial(call, "net", "Net")
+    not_read = ("foreign_object", "expected a tensor or dict, found an object of net.Net")
+    module = {name: b"}" for name in ("_parameters", "_buffers", "_modules")}
+    hidden = ["tensors in attributes of dicts and tensors"]
+    empty = ["numbers: 0, texts: 0, other values: 1", *hidden]
+
+    def of(state):
+        return mapping(v=tensor(size=(2,)), w=net() + state + b"b")
+
+    def nested(inner):
+        """A list of two times a list of two times …, 2^64 times what is within."""
+        value = b"](" + inner + b"eq\0"
+        return value + b"".join(b"0](h%ch%ceq%c" % (i, i, i + 1) for i in range(64))
+    packed = name("torch", "ScriptObject") + b")\x81" + values(
+        [values([tensor(), b"N"]), text("Packed")]) + b"b"
+    beneath = net() + b"q\0" + mapping(f=call("builtins", "getattr", b"h\0", text("forward")),
+                                       v=tensor(size=(2,)))
+    check(ctx, [
+        ("a tuple", of(values([tensor(), b"K\1"])), "-", not_read),
+        ("a list", of(b"](" + tensor() + b"e"), "-", not_read),
+        ("a tensor", of(tensor()), "-", not_read),
+        ("a dict and no slots", of(values([mapping(a=tensor()), b"K\1"])), "-", not_read),
+        ("an object in a tuple", of(values([net() + mapping(a=tensor()) + b"b", b"N"])), "-",
+         not_read),
+        ("a tuple, skipped", of(values([tensor(), b"K\1"])), "skip", {
+            "v": HALF, "left": ["expected a tensor or dict, found an object of net.Net that is not "
+                                "read"]}),
+        ("a tuple of numbers", of(values([b"K\1", b"K\2", mapping(a=b"K\3")])), "scalars",
+         {"v": HALF, "left": ["numbers: 0, texts: 0, other values: 1"]}),
+        ("the whole", net() + values([tensor()]) + b"b", "-",
+         not_read),
+        ("another branch", mapping(state_dict=mapping(v=tensor(size=(2,))), x=net() +
+                                   values([tensor()]) + b"b"), "-",
+         {"v": HALF, "left": ["tensors of another branch"]}),
+        ("an attribute of a module", net() + mapping(**dict(module, _parameters=mapping(
+            v=tensor(size=(2,)))), x=net(tensor())) + b"b", "-",
+         {"v": HALF, "left": ["an attribute, which state_dict leaves out",
+                                "numbers: 0, texts: 0, other values: 2"]}),
+        ("packed weights", mapping(w=net() + mapping(**module, p=packed) + b"b"), "-",
+         ("foreign_object", "found an object of torch.ScriptObject")),
+        ("a method of what it is in", beneath + b"b", "-", {"v": HALF}),
+        ("arguments by name", mapping(w=name("net", "Net") + b")" + mapping(k=tensor()) + b"\x92"),
+         "-", not_read),
+        ("a call of an object", mapping(w=net(tensor()) + b")R"), "-",
+         ("foreign_object", "found a call of an object with tensors")),
+        ("a storage", mapping(w=net(storage(), b"K\0")), "-", not_read),
+        ("2^64 tensors", mapping(w=net(nested(tensor()))), "-",
+         ("too_many_tensors", "found 18446744073709551615")),
+        ("2^64 numbers", mapping(v=tensor(), w=net(nested(b"K\1"))), "-", {"v": W}),
+        ("a masked array", mapping(w=call("numpy.ma.core", "_mareconstruct")), "-",
+         ("foreign_object", "numpy.ma.core._mareconstruct")),
+        ("of a dict, a tensor", mapping(d=call("collections", "OrderedDict") + tensor() + b"b",
+                                        v=tensor(size=(2,))), "-", {"v": HALF, "left": empty}),
+        ("of a dict, an object", mapping(
+            d=call("collections", "OrderedDict") + net() + mapping(a=tensor()) + b"bb",
+            v=tensor(size=(2,))), "-", {"v": HALF, "left": empty}),
+        ("of a user dict", name("collections", "UserDict") + b")\x81" + mapping(
+            other=tensor(), data=mapping(v=tensor(size=(2,)))) + b"b", "-",
+         {"v": HALF, "left": hidden}),
+        ("a factory", call("collections", "defaultdict", net(tensor()), mapping(
+            v=tensor(size=(2,)))), "-", {"v": HALF, "left": hidden}),
     ])
 
 
@@ -204,9 +272,10 @@ def unknown(ctx):
                            "more globals than are listed"]}),
         ("a tensor in a dict in a list", mapping(w=net(b"]" + mapping(a=tensor()) + b"a")), "-",
          ("foreign_object", "net.Net")),
-        ("a tensor three levels down", mapping(v=tensor(), w=net(deep)), "-", {"v": W}),
+        ("a tensor three levels down", mapping(v=tensor(), w=net(deep)), "-",
+         ("foreign_object", "net.Net")),
         ("the seventeenth argument", mapping(v=tensor(), w=net(*[b"N"] * 16, tensor())), "-",
-         {"v": W}),
+         ("foreign_object", "net.Net")),
         ("a refused tensor", mapping(w=net(call("torch._utils", "_rebuild_nested_tensor"))), "-",
          ("foreign_object", "net.Net")),
         ("a call of what lies outside", mapping(v=tensor(), w=storage() + values([tensor()]) +
@@ -598,5 +667,5 @@ def wrappers(ctx):
 
 
 def cases(ctx):
-    for function in [containers, set_later, unknown, paddle, arrays, tensors, wrappers]:
+    for function in [containers, set_later, states, unknown, paddle, arrays, tensors, wrappers]:
         yield function.__name__, functools.partial(function, ctx)

@@ -83,9 +83,30 @@ def nodes(ctx):
         for n, v in values.items()}, "--all")
 
 
+def same_names(ctx):
+    """Tensors of several attributes of one node, and of the branches of an If: what one name
+    cannot tell apart has its path."""
+    def array(value):
+        return numpy_helper.from_array(np.full(2, value, "f4"), "t")
+    several = helper.make_node("Own", [], ["y"], domain="own", a=array(1), b=array(2),
+                               c=[array(3), array(4)])
+    alone = helper.make_node("Own", [], ["z"], domain="own", a=array(5))
+    graphs = [helper.make_graph([helper.make_node("Constant", [], ["k"], value_float=v)], "b", [],
+                                [], [numpy_helper.from_array(np.full(2, v, "f4"), "w")])
+              for v in (6.0, 7.0)]
+    branch = helper.make_node("If", ["i"], ["o"], then_branch=graphs[0], else_branch=graphs[1])
+    path = save(ctx, [numpy_helper.from_array(np.zeros(2, "f4"), "w")], [several, alone, branch])
+    found, _ = files.convert_raw(ctx, path, "--all")
+    values = {name: np.frombuffer(data, "<f4")[0] for name, (_, data) in found.items()}
+    assert values == {"w": 0, "y.a": 1, "y.b": 2, "y.c": 3, "y.c.1": 4, "z": 5,
+                      "o.then_branch.k": 6, "o.then_branch.w": 6, "o.else_branch.k": 7,
+                      "o.else_branch.w": 7}, values
+
+
 def cases(ctx):
     yield "onnx: models of the wheel", lambda: models(ctx)
     yield "onnx: raw elements", lambda: placed(ctx, True)
     yield "onnx: typed elements", lambda: placed(ctx, False)
     yield "onnx: external data", lambda: external(ctx)
     yield "onnx: constants of nodes", lambda: nodes(ctx)
+    yield "onnx: one name in several places", lambda: same_names(ctx)

@@ -81,13 +81,13 @@ def archives(ctx):
             with open(path, "wb") as file:
                 file.write(archive(entries))
         return write
-    unused = "records that no tensor refers to"
+    unused = "records that no tensor that is read refers to"
     check(ctx, [
         ("plain", of(), "-", {"w": W, "left": []}),
         ("deflated", of(method=8), "-", {"w": W, "left": []}),
         ("a record more", of(good, Entry("m/data/1", b"12345")), "-", {"w": W, "left": [unused]}),
         ("a constant", of(good, Entry("m/constants/0", b"12345")), "-",
-         {"w": W, "left": [unused]}),
+         {"w": W, "left": ["tensors that are constants of the code"]}),
         ("other entries", of(good, Entry("m/code/a.py", b"x = 1"), Entry("m/dat", b"1")), "-",
          {"w": W, "left": []}),
         ("a folder in a folder", of(top="m/n/"), "-", ("foreign_kind", "")),
@@ -563,6 +563,8 @@ def names(ctx):
          b"u", "-", {"w": W}),
         ("a tensor as key", b"}" + half + b"Ns" + text("w") + tensor() + b"s", "-",
          {"w": W, "left": ["tensors that are keys of dicts"]}),
+        ("a tuple of a tensor as key", b"}" + values([half, b"N"]) + b"Ns" + text("w") + tensor() +
+         b"s", "-", {"w": W, "left": ["tensors that are keys of dicts"]}),
         ("a tensor as key of what is hidden", mapping(w=call(
             "torch._utils", "_rebuild_parameter_with_state", tensor(), b"\x89", HOOKS,
             mapping(tag=b"}" + half + b"Ns"))), "-",

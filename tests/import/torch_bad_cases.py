@@ -156,8 +156,8 @@ def storages(ctx):
     refused(ctx, path, "foreign_syntax")
     zipped(path, whole, {"0": bytes(16), "1": bytes(5)})
     assert taken(ctx, path)[1]["left_out"] == [
-        {"reason": "record", "path": "", "text": "records that no tensor refers to", "count": 1,
-         "bytes": 5}]
+        {"reason": "record", "path": "", "text": "records that no tensor that is read refers to",
+         "count": 1, "bytes": 5}]
     zipped(path, pickled(mapping(w=tensor(size=(0,), count=0))), {})
     assert taken(ctx, path)[0] == {"w": b""}
     for other in [{"kind": "HalfStorage", "count": 8}, {"kind": "IntStorage"}, {"count": 3}]:

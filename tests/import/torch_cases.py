@@ -1,4 +1,5 @@
 """PyTorch's files, with PyTorch as writer and as oracle: every byte of every tensor."""
+import collections
 import functools
 import json
 import os
@@ -340,6 +341,54 @@ def quantised(ctx):
             "r.zero_point": rows.q_per_channel_zero_points(), "r.axis": torch.tensor(0)})
 
 
+def quantised_wide(ctx):
+    """Integers beyond 2^24: of one scale subtracted as integers, of channels as floats. Expected:
+    what PyTorch 2.13 made of them."""
+    path = os.path.join(ctx.folder, "q.pt")
+    big, most = 1 << 24, (1 << 31) - 1
+    whole = torch._make_per_tensor_quantized_tensor(
+        torch.tensor([big + 1, big + 3, (1 << 30) + 1, 5], dtype=torch.int32), 1.0, 3)
+    ends = torch._make_per_tensor_quantized_tensor(
+        torch.tensor([most, -most - 1], dtype=torch.int32), 1.0, 0)
+    rows = torch._make_per_channel_quantized_tensor(
+        torch.tensor([[big + 1, most], [5, -most - 1]], dtype=torch.int32),
+        torch.ones(2).double(), torch.tensor([3, -5]), 0)
+    expected = {"w": torch.tensor([16777214.0, 16777216.0, 1073741824.0, 2.0]),
+                "e": torch.tensor([2147483648.0, -2147483648.0]),
+                "r": torch.tensor([[16777213.0, 2147483648.0], [10.0, -2147483648.0]])}
+    for name, tensor in (("w", whole), ("e", ends), ("r", rows)):
+        assert torch.equal(tensor.dequantize(), expected[name]), name
+    save({"w": whole, "e": ends, "r": rows}, path)
+    same(one(ctx, path, "quantised=values")[0], expected)
+    over = torch._make_per_tensor_quantized_tensor(
+        torch.tensor([0, most], dtype=torch.int32), 1.0, -5)
+    save({"w": over}, path)
+    done = subprocess.run([*ctx.command, "convert", path, "-o", path + ".safetensors",
+                           "--quantised", "values"], capture_output=True, text=True)
+    assert done.returncode == 1 and "fits 32 bits, found 2147483647" in done.stderr, done
+
+
+def strided_parts(ctx):
+    """Integers, scales, indices and values that are views."""
+    path = os.path.join(ctx.folder, "s.pt")
+    torch.manual_seed(4)
+    nhwc = torch.randn(4, 3, 2, 2).contiguous(memory_format=torch.channels_last)
+    channels = torch.quantize_per_channel(nhwc, torch.rand(8).double()[::2] + 0.01,
+                                          torch.arange(8)[::2], 0, torch.qint8)
+    save({"w": channels}, path)
+    same(one(ctx, path, "quantised=values")[0], {"w": channels.dequantize()})
+    twice = torch.sparse_coo_tensor(torch.tensor([[0, 1, 1, 0], [2, 0, 2, 2]]),
+                                    torch.tensor([1.0, 2.0, 3.0, 5.0]), (2, 3)).coalesce()
+    assert twice.indices().stride() == (4, 1)
+    places = torch.tensor([[0, 1, 1], [2, 0, 2]])
+    hybrid = torch.sparse_coo_tensor(places, torch.randn(4, 3).t(), (2, 3, 4), is_coalesced=True)
+    equal = torch.sparse_coo_tensor(places, torch.tensor([2.0]).expand(3), (2, 3),
+                                    is_coalesced=True)
+    save({"a": twice, "b": hybrid, "c": equal}, path)
+    same(one(ctx, path, "sparse=values")[0],
+         {"a": twice.to_dense(), "b": hybrid.to_dense(), "c": equal.to_dense()})
+
+
 def sparse(ctx):
     path = os.path.join(ctx.folder, "x.pt")
     dense = torch.tensor([[0, 2.0, 0], [3.0, 0, 4.0]])
@@ -403,6 +452,12 @@ def plain_pickles(ctx):
         assert report["format"] == "pickle" and report["metadata"] == {}, report
         assert report["globals"] == [], report
         same(found, arrays)
+        first = arrays["w"]
+        for root, expected in [(collections.OrderedDict(arrays), arrays),
+                               ((first,), {"0": first}), (first, {"tensor": first})]:
+            with open(path, "wb") as file:
+                pickle.dump(root, file, protocol=protocol)
+            same(one(ctx, path)[0], expected)
     for tree in [{"a": 1}, ["x"], {"a": np.float64(1)}]:
         with open(path, "wb") as file:
             pickle.dump(tree, file)
@@ -455,6 +510,6 @@ def cases(ctx):
         yield f"whole modules {zipped}", functools.partial(whole_modules, ctx, zipped)
     for function in [aliases, branches, dotted_keys, scalars, single_tensor, torchscript,
                      foreign_calls, foreign_tensors, deflated, subclasses,
-                     quantised, sparse, without_dtype,
+                     quantised, quantised_wide, strided_parts, sparse, without_dtype,
                      plain_pickles, paddle, beside_tensors]:
         yield function.__name__, functools.partial(function, ctx)

@@ -51,6 +51,8 @@ CASES = {
          None) for n in range(19)]),
     "dynamic-rank": Model(lora(SDXL_UNET, 16, 16) + lora(SDXL_TE, 4, 4)),
     "no-alpha": Model(lora(SD1, 12)),
+    "half-alpha": Model(lora(SD1, 12, 6) + lora(
+        "lora_unet_mid_block_attentions_9_proj_in 1280 1280", 12)),
     "sd2": Model(sd1_lora(4, 4, 1024, 1024)),
     "sd1.te-only": Model(lora("lora_te_text_model_encoder_layers_{0-11}_mlp_fc1 768 3072\n"
                               "lora_te_text_model_encoder_layers_{0-11}_self_attn_q_proj 768 768",

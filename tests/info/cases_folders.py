@@ -34,6 +34,9 @@ CASES = {
         "m/model.safetensors.index.json": INDEX}).items() if "00002-of" not in k},
     "set.no-index": SHARDS,
     "set.shard": dict(SHARDS, **{"m/model.safetensors.index.json": INDEX}),
+    # the head is in another shard
+    "set.shard-kind": {"m/model-00001-of-00002.safetensors": Model(llama(2, head=False)),
+                       "m/config.json": {"model_type": "llama"}},
     "pipeline": PIPE,
     "hidden": {"d/x.safetensors": Model(sdxl_lora(4, 4)), "d/._x.safetensors": b"\0\5\x16\7" * 9,
                "d/.cache/y.safetensors": Model("a F32 1"), "d/notes.txt": "notes",
@@ -64,6 +67,7 @@ CASES = {
 }
 ASK = {"set": "m/model.safetensors.index.json", "set.folder": "m",
        "set.missing": "m/model.safetensors.index.json", "set.no-index": "m",
-       "set.shard": "m/model-00002-of-00002.safetensors", "pipeline": "fox-xl", "hidden": "d",
+       "set.shard": "m/model-00002-of-00002.safetensors",
+       "set.shard-kind": "m/model-00001-of-00002.safetensors", "pipeline": "fox-xl", "hidden": "d",
        "hidden.by-name": "._x.safetensors", "two-loras": "d", "one-lora": "d",
        "natural-order": "d", "foreign": "page.safetensors"}

@@ -79,8 +79,10 @@ CASES = {
                                    else d, s, v) for n, d, s, v in flux_model()]
                                  + tensors("double_blocks.{0-18}.img_attn.qkv.weight_scale "
                                            "F32 9216")),
-    "nvfp4": flux("U8", "double_blocks.{0-18}.img_attn.qkv.weight_scale F8_E4M3 9216,192\n"
-                        "double_blocks.{0-18}.img_attn.qkv.weight_scale_2 F32 -"),
+    "nvfp4": Model([(n, "U8", (9216, 1536), v) if n.endswith("img_attn.qkv.weight")
+                    else (n, d, s, v) for n, d, s, v in flux_model()]
+                   + tensors("double_blocks.{0-18}.img_attn.qkv.weight_scale F8_E4M3 9216,192\n"
+                             "double_blocks.{0-18}.img_attn.qkv.weight_scale_2 F32 -")),
     "svdquant-int4": Model("single_transformer_blocks.{0-37}.qkv_proj.qweight I8 9216,1536\n"
                            "single_transformer_blocks.{0-37}.qkv_proj.wscales BF16 48,9216\n"
                            "single_transformer_blocks.{0-37}.qkv_proj.smooth_factor BF16 3072\n"

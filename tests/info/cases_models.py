@@ -76,6 +76,8 @@ VISION = """
 vision_model.embeddings.class_embedding F16 1280
 vision_model.embeddings.patch_embedding.weight F16 1280,3,14,14
 vision_model.embeddings.position_embedding.weight F16 257,1280
+vision_model.pre_layrnorm.weight F16 1280
+vision_model.encoder.layers.{0-31}.self_attn.q_proj.weight F16 1280,1280
 vision_model.encoder.layers.{0-31}.mlp.fc1.weight F16 5120,1280
 """
 CASES = {
@@ -249,7 +251,8 @@ nerf_image_embedder.embedder.0.bias BF16 64
     "t5-seq2seq": Model(T5.replace("VOCAB", "32128").replace("4096", "1024")
                         + "decoder.block.{0-23}.layer.0.SelfAttention.q.weight F16 1024,1024"),
     "clip-vision": Model(VISION),
-    "clip-both": Model(VISION + CLIP_L + "logit_scale F32 -"),
+    "clip-both": Model(VISION + CLIP_L.replace("{0-11}", "{0-23}")
+                        .replace("768", "1024").replace("3072", "4096") + "logit_scale F32 -"),
     "controlnet.ldm": Model("input_blocks.0.0.weight F16 320,4,3,3\n"
                             "input_blocks.1.1.transformer_blocks.0.attn2.to_k.weight F16 320,768\n"
                             "zero_convs.{0-11}.0.weight F16 320,320,1,1\n"

@@ -139,6 +139,38 @@ CASES = {
                                       "model_type": "mistral", "hidden_size": 2048,
                                       "num_attention_heads": 32, "num_key_value_heads": 4,
                                       "torch_dtype": "bfloat16"}},
+    "config-json.contradicts": {
+        "m/model.safetensors": Model(llama(2), {"format": "pt"}),
+        "m/config.json": '{"model_type": "mistral", "num_hidden_layers": 80, '
+                         '"num_attention_heads": 64, "num_key_value_heads": 8, '
+                         '"model_type": "llama"}'},
+    "config-json.impossible": {
+        "m/model.safetensors": Model(llama(2, 2048, 256, 32000), {"format": "pt"}),
+        "m/config.json": {"model_type": "llama", "num_attention_heads": 16,
+                          "num_key_value_heads": 4}},
+    "config-json.gate-in-codes": {
+        "m/model.safetensors": Model("""
+model.embed_tokens.weight BF16 1000,2048
+model.norm.weight BF16 2048
+model.layers.{0-1}.input_layernorm.weight BF16 2048
+model.layers.{0-1}.mlp.gate_proj.weight BF16 4,2048
+model.layers.{0-1}.self_attn.q_norm.weight BF16 256
+model.layers.{0-1}.self_attn.q_proj.weight U32 8192,256
+model.layers.{0-1}.self_attn.q_proj.{scales|biases} BF16 8192,32
+model.layers.{0-1}.self_attn.k_proj.weight U32 512,256
+model.layers.{0-1}.self_attn.k_proj.{scales|biases} BF16 512,32
+model.layers.{0-1}.self_attn.o_proj.weight U32 2048,512
+model.layers.{0-1}.self_attn.o_proj.{scales|biases} BF16 2048,64
+"""),
+        "m/config.json": {"model_type": "qwen3_next", "num_attention_heads": 16,
+                          "num_key_value_heads": 2}},
+    "config-json.no-kv": {
+        "m/model.safetensors": Model(llama(2, 2048, 256, 32000), {"format": "pt"}),
+        "m/config.json": {"model_type": "mistral", "num_attention_heads": 32}},
+    "config-json.part": {
+        "m/model.safetensors": Model(
+            llama(2, extra="model.layers.7.input_layernorm.weight F16 4096")),
+        "m/config.json": {"model_type": "llama", "num_hidden_layers": 32}},
     "config-json.near": {"m/model.safetensors": Model(llama(22, 2048, 256, 32000), None)},
     "hub-cache": {"models--acme--fox-xl/snapshots/0123456789abcdef0123456789abcdef01234567/"
                   "fox.safetensors": Link("../../blobs/" + SHA),

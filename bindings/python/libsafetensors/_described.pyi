@@ -345,7 +345,7 @@ class InfoPrivate(TypedDict):
     what: Literal['path', 'user', 'folder-names', 'session', 'comment', 'workflow', 'config']
 
 class InfoConflict(TypedDict):
-    field: Literal['architecture', 'kind', 'base_model', 'prediction_type', 'adapter.rank', 'adapter.alpha', 'civitai.model_id', 'civitai.version_id']
+    field: Literal['architecture', 'kind', 'base_model', 'prediction_type', 'adapter.rank', 'adapter.alpha', 'llm.layers', 'llm.hidden', 'llm.heads', 'llm.kv_heads', 'civitai.model_id', 'civitai.version_id']
     candidates: list[InfoCandidate]
 
 class InfoDatasetResult(TypedDict):
@@ -535,7 +535,7 @@ class DiffGood(TypedDict):
     other: DiffModel
     remote: NotRequired[DiffRemote]
     ok: Literal[True]
-    same: bool
+    same: Union[bool, None]
     equal: int
     close: int
     max_abs: Union[Literal['NaN', 'Infinity', '-Infinity'], float]

@@ -180,6 +180,8 @@ class Diff(dict[str, Any]):
     def __repr__(self) -> str:
         if self.get("same"):
             return "<Diff: the same>"
+        if self.get("same", False) is None:
+            return "<Diff: the same, but not all tensors were read>"
         return "<Diff: %s>" % ", ".join(
             "%d %s" % (self._count(name), word) for name, word in (
                 ("changed", "changed"), ("added", "added"), ("removed", "removed"),

@@ -167,7 +167,7 @@ class DiffResult(Result):
     """Result of diff()."""
 
     other: DiffModel
-    same: bool
+    same: bool | None
     equal: int
     close: int
     max_abs: float | str

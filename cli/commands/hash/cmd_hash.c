@@ -404,7 +404,7 @@ const cli_command cli_hash_command = {
     "metadata does not change; sshs_legacy also depends on the metadata keys that begin with ss_; "
     "content covers names, shapes and values, whatever their order or the number of files, but "
     "not other names of a tensor, which the metadata records, nor what a file in another format "
-    "holds beyond tensors.\n"
+    "holds beyond the tensors that are read.\n"
     "For a model with an index of safetensors files, content covers the whole model and the other "
     "digests are those of its files. With content, models in other formats count in a folder "
     "without any in safetensors. - is standard input.\n"

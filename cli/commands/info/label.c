@@ -227,7 +227,7 @@ static void say_left(cli *c, const sft_import *import, sft_import_reason reason,
     }
     if (!first) return;
     cli_label_key(c, key);
-    cli_fill(&c->out, "%: %", first->path, sft_span_cstr(first->text));
+    cli_fill(&c->out, first->path.len ? "%: %" : "%%", first->path, sft_span_cstr(first->text));
     if (count > 1) cli_printf(&c->out, ", and %zu more", count - 1);
     cli_text(&c->out, "\n");
 }

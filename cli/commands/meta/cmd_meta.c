@@ -5,6 +5,7 @@
 #include "os/os.h"
 #include "support/edit.h"
 #include "support/files.h"
+#include "support/guard.h"
 #include "support/hints.h"
 #include "support/output.h"
 #include "support/raw.h"
@@ -238,7 +239,8 @@ static sft_code scrub_index(cli *c, const char *path, meta_change *change, sft_e
 static sft_code change_index(cli *c, const char *path, meta_change *change, sft_error *err) {
     bool changed = false;
     sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
-    sft_code code = change->is_scrub ? scrub_index(c, path, change, err) : SFT_OK;
+    sft_code code = c->set.output ? SFT_OK : cli_guard_lock(c, path, err);
+    if (!code && change->is_scrub) code = scrub_index(c, path, change, err);
     if (code) return code;
     changes.metadata = change->pairs;
     changes.metadata_count = change->count;

@@ -9,6 +9,7 @@
 #include "support/edit.h"
 #include "support/files.h"
 #include "support/fresh.h"
+#include "support/guard.h"
 #include "support/hints.h"
 #include "support/output.h"
 #include "base/regex.h"
@@ -367,8 +368,12 @@ static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error 
     sft_set_options options = cli_set_options(c);
     sft_set *set = NULL;
     sft_code code = rename_begin(r, err);
+    bool index = sft_path_is_index(path);
     if (!code) code = cli_edit_recover(c, path, err);
+    if (!code && index && !c->set.output) code = cli_guard_lock(c, path, err);
+    cli_guard_watch(c);
     if (!code) code = sft_set_open(path, &options, &set, err);
+    cli_guard_watched(c);
     if (!code && !sft_set_index_path(set)) {
         sft_set_close(set); /* the edit opens the file, too */
         return rename_file(c, path, r, err);

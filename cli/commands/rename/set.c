@@ -4,6 +4,7 @@
 #include "base/order.h"
 #include "os/os.h"
 #include "keys/digest_keys.h"
+#include "set/index_edit.h"
 #include "support/adapters.h"
 #include "support/beside.h"
 #include "support/edit.h"
@@ -103,7 +104,7 @@ static sft_code rewrite_index(const set_rename *r, const char *to, bool dry_run,
     options.no_clobber = to != NULL;
     options.link = r->c->set.follow ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
     if (to) options.mode = sft_set_output_mode(r->set, NULL);
-    return sft_index_rewrite(r->index, &changes, to, &options, changed, err);
+    return sfti_index_rewrite_held(r->index, &changes, to, &options, changed, err);
 }
 
 static sft_code rename_here(set_rename *r, sft_error *err) {
@@ -126,6 +127,8 @@ static sft_code rename_here(set_rename *r, sft_error *err) {
         if (!code) code = save_shard(r, i, path, at, &job, err);
     }
     cli_progress_end(&r->progress);
+    for (size_t i = 0; !code && i < sft_set_shard_count(r->set); i++)
+        if (is_touched(r, i)) code = cli_fresh_hold(r->set, i, err);
     if (code) {
         cli_fresh_undo(&r->fresh);
         return code;

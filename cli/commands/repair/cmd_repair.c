@@ -7,6 +7,7 @@
 #include "support/adapters.h"
 #include "support/beside.h"
 #include "support/edit.h"
+#include "support/guard.h"
 #include "support/output.h"
 #include "safetensors_io.h"
 
@@ -63,6 +64,7 @@ static sft_code repair_file(cli *c, const char *input, const char **path, sft_er
     if (code) return code;
     *path = input;
     if (out.in_place) code = cli_edit_recover(c, input, err);
+    if (!code && out.in_place) code = cli_guard_lock(c, input, err);
     if (!code) code = sft_repair_open(input, &c->open, &repair, err);
     if (code) return code;
     *path = out.path;
@@ -123,8 +125,10 @@ static void repair_model(cli *c, const char *input, void *ctx) {
     (void)ctx;
     bool set = cli_repairs_set(input);
     const char *file = set ? cli_repairs_one(c, input, &arena) : input;
+    cli_guard_watch(c);
     sft_code code = file ? repair_file(c, file, &path, &err)
                          : cli_repair_set(c, input, &arena, &path, &err);
+    cli_guard_watched(c);
     if (code) fail_repair(c, path, &err);
     sfti_arena_free(&arena);
 }

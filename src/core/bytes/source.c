@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/watch.h"
 #include "bytes/replaced.h"
 #include "os/path.h"
 #include "safetensors_io.h"
@@ -515,6 +516,7 @@ sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_sou
         (void)sfti_os_close(opened);
         return code;
     }
+    if (sfti_watching) sfti_watching->opened(sfti_watching->ctx, path, &here);
     if (fd) *fd = opened;
     if (info) *info = here;
     return SFT_OK;

@@ -302,6 +302,19 @@ int sfti_os_unlink(const char *path) {
     return unlink(path) == 0 ? 0 : errno;
 }
 
+/* There are no locks, so that nothing need be opened for one. */
+int sfti_os_lock(int fd) {
+    (void)fd;
+    return EOPNOTSUPP;
+}
+
+void sfti_os_unlock(int fd) { (void)fd; }
+
+int sfti_os_open_write(const char *path, int *fd) {
+    (void)path, (void)fd;
+    return EOPNOTSUPP;
+}
+
 bool sfti_os_is_append(int fd) {
     int flags = fcntl(fd, F_GETFL);
     return flags >= 0 && (flags & O_APPEND) != 0;

@@ -275,30 +275,70 @@ static sft_code read_parts(gguf_model *model, const sfti_gguf_pairs *first) {
                      (unsigned long long)first->split_tensors, (unsigned long long)model->tensors);
 }
 
-/* ── Factors beside weights ── */
+/* ── What other keys and tensors say of a tensor ── */
 
 static sft_span name_of_gguf_item(const void *ctx, uint32_t entry) {
     return ((const sfti_item *)ctx)[entry].name;
 }
 
+static bool count_gguf_elements(const uint64_t *shape, uint32_t rank, uint64_t *out) {
+    *out = 1;
+    for (uint32_t d = 0; d < rank; d++)
+        if (!sfti_mul(*out, shape[d], out)) return false;
+    return true;
+}
+
+static sft_code restore_shape(sfti_import *im, const sfti_names *names,
+                              const sfti_gguf_shape *shape) {
+    uint32_t at = sfti_names_find(names, shape->name);
+    if (at == SFTI_NO_NAME)
+        return sfti_import_leave(im, SFT_IMPORT_LEFT_VALUE, shape->key, 1,
+                                 8 * (uint64_t)shape->rank, "the shape of no tensor that is read");
+    sfti_item *item = &im->items.at[at];
+    uint64_t elements, own;
+    (void)count_gguf_elements(item->shape, item->rank, &own); /* read_dimensions bounds it */
+    bool fits = count_gguf_elements(shape->dims, shape->rank, &elements);
+    if (!fits)
+        return sfti_fail_tensor(im->err, SFT_SIZE_OVERFLOW, shape->at, shape->name,
+                                "expected an original shape of less than 2^64 elements, found "
+                                "more");
+    if (elements != own)
+        return sfti_fail_tensor(im->err, SFT_FOREIGN_SIZE, shape->at, shape->name,
+                                "expected an original shape (comfy.gguf.orig_shape) of %llu "
+                                "elements, as it has, found one of %llu",
+                                (unsigned long long)own, (unsigned long long)elements);
+    item->shape = shape->dims;
+    item->rank = shape->rank;
+    return SFT_OK;
+}
+
 /* "M.scale": llama.cpp multiplies what "M.weight" makes by it. */
-static sft_code find_gguf_factors(sfti_import *im) {
+static sft_code find_gguf_factors(sfti_import *im, const sfti_names *names) {
     static const char end[] = ".scale", weight[] = ".weight";
     sfti_item *items = im->items.at;
-    size_t count = im->items.count, len = sizeof end - 1;
-    sfti_names names;
-    if (!sfti_names_draw(&names, count, name_of_gguf_item, items, &im->arena))
-        return sfti_fail_memory(im->err, count);
-    for (size_t i = 0; i < count; i++) (void)sfti_names_add(&names, items[i].name, (uint32_t)i);
-    for (size_t i = 0; i < count; i++) {
+    size_t len = sizeof end - 1;
+    for (size_t i = 0; i < im->items.count; i++) {
         sft_span name = items[i].name, stem = { name.data, name.len - (name.len < len ? 0 : len) };
         if (stem.len == name.len || memcmp(name.data + stem.len, end, len) != 0) continue;
         char *of = sfti_arena_join(&im->arena, stem, sft_span_cstr(weight));
         if (!of) return sfti_fail_memory(im->err, name.len);
-        uint32_t at = sfti_names_find(&names, (sft_span){ of, stem.len + sizeof weight - 1 });
+        uint32_t at = sfti_names_find(names, (sft_span){ of, stem.len + sizeof weight - 1 });
         if (at != SFTI_NO_NAME && items[at].codec) items[at].factor = name;
     }
     return SFT_OK;
+}
+
+static sft_code relate_tensors(sfti_import *im, const sfti_gguf_pairs *pairs) {
+    size_t count = im->items.count;
+    sft_code code = SFT_OK;
+    sfti_names names;
+    if (!sfti_names_draw(&names, count, name_of_gguf_item, im->items.at, &im->arena))
+        return sfti_fail_memory(im->err, count);
+    for (size_t i = 0; i < count; i++)
+        (void)sfti_names_add(&names, im->items.at[i].name, (uint32_t)i);
+    for (size_t i = 0; !code && i < pairs->shape_count; i++)
+        code = restore_shape(im, &names, &pairs->shapes[i]);
+    return code ? code : find_gguf_factors(im, &names);
 }
 
 sft_code sfti_read_gguf(sfti_import *im) {
@@ -309,7 +349,7 @@ sft_code sfti_read_gguf(sfti_import *im) {
     model->im = im;
     sft_code code = read_file(model, im->input, true, &first);
     if (!code && first.split_count > 1) code = read_parts(model, &first);
-    if (!code) code = find_gguf_factors(im);
+    if (!code) code = relate_tensors(im, &first);
 
     if (code) return code;
     const sft_span whole = { NULL, 0 };

@@ -99,15 +99,27 @@ sft_code sfti_gguf_string(sfti_gguf_cursor *c, uint64_t most, sft_span *out);
 
 /* ── gguf_pairs.c: the key-value pairs of a file ── */
 
+/* The shape that a tensor had before it was written as rows of 256, as ComfyUI-GGUF does with
+ * weights whose last dimension is no multiple of that. Its elements are in the same order. */
+typedef struct sfti_gguf_shape {
+    sft_span key, name; /* name: the tensor's, the end of the key */
+    uint64_t at;        /* of the key in the file */
+    uint64_t *dims;
+    uint32_t rank;
+} sfti_gguf_shape;
+
 /* What the reader itself needs of them. */
 typedef struct sfti_gguf_pairs {
     uint64_t alignment; /* of tensors' bytes, a power of two */
     bool is_model;      /* it names an architecture */
     /* For a model in several files; 1, 0 and UINT64_MAX if the pairs do not tell. */
     uint64_t split_count, split_number, split_tensors;
+    sfti_gguf_shape *shapes;
+    size_t shape_count, shape_cap;
 } sfti_gguf_pairs;
 
-/* Read `count` pairs. report: scalars become metadata, and what is left out is listed. */
+/* Read `count` pairs. report: scalars become metadata, and what is left out is listed; shapes are
+ * those of tensors in all parts, and refused without it. */
 sft_code sfti_gguf_read_pairs(sfti_gguf_cursor *c, uint64_t count, bool report,
                               sfti_gguf_pairs *out);
 

@@ -184,6 +184,61 @@ static sft_code skip_array(pair_reader *r, const value_type **type, uint64_t *co
     return code;
 }
 
+/* ── Shapes ── */
+
+#define SHAPE_PREFIX "comfy.gguf.orig_shape."
+
+static bool is_shape_key(sft_span key) {
+    size_t len = sizeof SHAPE_PREFIX - 1;
+    return key.len > len && memcmp(key.data, SHAPE_PREFIX, len) == 0;
+}
+
+static sft_code read_dims(pair_reader *r, const value_type *of, const sfti_gguf_shape *shape) {
+    uint64_t sign = UINT64_C(1) << (8 * of->bytes - 1);
+    for (uint32_t d = 0; d < shape->rank; d++) {
+        uint64_t at = r->c->at;
+        sft_code code = sfti_gguf_number(r->c, of->bytes, &shape->dims[d]);
+        if (code) return code;
+        if ((of->kind == VALUE_SIGNED || of->bytes == 8) && (shape->dims[d] & sign))
+            return sfti_fail_tensor(r->im->err, SFT_FOREIGN_SYNTAX, at, shape->name,
+                                    "expected an original shape of numbers from 0 to 2^63 - 1, "
+                                    "found another one");
+    }
+    return SFT_OK;
+}
+
+static sft_code read_original_shape(pair_reader *r, const gguf_key *key, const value_type *type) {
+    sfti_gguf_pairs *out = r->out;
+    const value_type *of = type;
+    uint64_t count = 0;
+    bool array = type->kind == VALUE_ARRAY;
+    size_t len = sizeof SHAPE_PREFIX - 1;
+    sfti_gguf_shape *shapes = sfti_arena_grow(&r->im->arena, out->shapes, out->shape_count, 1,
+                                              &out->shape_cap, sizeof *shapes);
+    if (!shapes) return sfti_fail_memory(r->im->err, sizeof *shapes);
+    out->shapes = shapes;
+    sfti_gguf_shape *shape = &shapes[out->shape_count++];
+    *shape = (sfti_gguf_shape){ .key = key->name, .at = key->at,
+                                .name = { key->name.data + len, key->name.len - len } };
+    sft_code code = array ? read_type(r, &of) : SFT_OK;
+    if (!code && array) code = sfti_gguf_number(r->c, 8, &count);
+    if (code) return code;
+    if (!r->report)
+        return sfti_fail_tensor(r->im->err, SFT_FOREIGN_AMBIGUOUS, key->at, shape->name,
+                                "expected original shapes in the first part, found one in another");
+    if (!array || (of->kind != VALUE_UNSIGNED && of->kind != VALUE_SIGNED))
+        return sfti_fail_tensor(r->im->err, SFT_FOREIGN_SYNTAX, key->at, shape->name,
+                                "expected its original shape as an array of integers, found %s%s",
+                                array ? "an array of " : "", of->name);
+    if (count > SFT_MAX_RANK)
+        return sfti_fail_tensor(r->im->err, SFT_RANK_TOO_LARGE, key->at, shape->name,
+                                "expected an original shape of at most %d dimensions, found %llu",
+                                SFT_MAX_RANK, (unsigned long long)count);
+    shape->rank = (uint32_t)count;
+    shape->dims = sfti_arena_array(&r->im->arena, count, sizeof *shape->dims);
+    return shape->dims ? read_dims(r, of, shape) : sfti_fail_memory(r->im->err, count);
+}
+
 /* ── Keys ── */
 
 static sft_code read_key(pair_reader *r, gguf_key *key) {
@@ -206,6 +261,7 @@ static sft_code read_pair(pair_reader *r, gguf_key *key) {
     sft_code code = read_key(r, key);
     if (!code) code = read_type(r, &type);
     if (code) return code;
+    if (is_shape_key(key->name)) return read_original_shape(r, key, type);
     if (type->kind == VALUE_STRING || type->kind == VALUE_ARRAY) {
         if (sft_span_equal(key->name, sft_span_cstr("general.alignment")))
             return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, key->at,

@@ -20,14 +20,16 @@ static sft_code numbers(const sfti_dequantise *how, uint64_t first, size_t count
         code = sfti_fail_byte(err, SFT_FOREIGN_TRUNCATED, how->begin + first * size,
                               "expected %zu bytes, found the end of the file", count * size);
     if (code) return code;
-    for (size_t i = 0; how->swap && size == 4 && i < count; i++) {
-        uint8_t *at = stored + 4 * i, turned[4] = { at[3], at[2], at[1], at[0] };
-        memcpy(at, turned, 4);
-    }
     sfti_to_doubles(how->dtype, stored, 0, count, values);
     for (size_t i = 0; i < count; i++) {
         uint64_t channel = (first + i) / how->inner % how->channels;
-        float whole = (float)values[i] - (float)how->zeros[channel];
+        double difference = values[i] - how->zeros[channel];
+        if (how->one && !(difference >= INT32_MIN && difference <= INT32_MAX))
+            return sfti_fail_byte(err, SFT_FOREIGN_OBJECT, how->begin + (first + i) * size,
+                                  "expected a quantised integer whose difference from the zero "
+                                  "point fits 32 bits, found %.0f", values[i]);
+        float whole = how->one ? (float)difference
+                               : (float)values[i] - (float)how->zeros[channel];
         float value = (float)(whole * how->scales[channel]); /* rounded once, as PyTorch does */
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);

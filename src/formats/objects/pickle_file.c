@@ -3,18 +3,21 @@
 
 #include <string.h>
 
-/* A pickle of protocol 2 or newer, cut or whole; or of a dict or list in protocol 0 or 1, that ends
- * with its STOP where the file does. */
+/* A pickle of protocol 2 or newer, cut or whole; or of a dict, list, tuple or array in protocol 0
+ * or 1, that ends with its STOP where the file does. */
 bool sfti_is_pickle(sfti_import *im, const uint8_t *head, size_t len) {
-    static const char *const old[] = { "(dp", "(lp", "}q", "]q", "(dq", "(lq" };
+    static const char *const old[] = { "(dp", "(lp", "}q", "]q", "(dq", "(lq", "ccollections\n",
+                                       "cnumpy.", "(cnumpy." };
     static const char first[] = "}](c\x95)N\x8c\x8dXU";
     uint64_t size = im->input->size;
     uint8_t last;
     bool is = false;
     if (len >= 4 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5)
         return memchr(first, head[2], sizeof first - 1) != NULL;
-    for (size_t i = 0; i < sizeof old / sizeof *old; i++)
-        is = is || (len >= 4 && memcmp(head, old[i], strlen(old[i])) == 0);
+    for (size_t i = 0; i < sizeof old / sizeof *old; i++) {
+        size_t count = strlen(old[i]);
+        is = is || (len >= 4 && len >= count && memcmp(head, old[i], count) == 0);
+    }
     return is && !sfti_import_read(im, im->input, size - 1, &last, 1) && last == '.';
 }
 

@@ -91,6 +91,11 @@ static sft_code become_map(sfti_rebuild *r, sfti_value *value, uint8_t meaning) 
         given = &pairs;
     }
     if (!are) return SFT_OK;
+    sfti_value *factory = sfti_value_item(object->args, 0);
+    if (meaning == SFTI_MEANS_DEFAULT_MAP && factory) {
+        sft_code code = sfti_rebuild_attributes(r, factory);
+        if (code) return code;
+    }
     return become_both(r, value, SFTI_VALUE_MAP, given ? given : &no_items,
                        object->pairs ? object->pairs : &no_items);
 }
@@ -138,18 +143,20 @@ static void take_class(sfti_object *object) {
     object->callee->u.global->calls++;
 }
 
-/* A tensor that is among the first arguments of something unknown, or among theirs. */
-static bool holds_tensor(const sfti_value *args, unsigned level) {
-    for (uint32_t i = 0; i < args->count && i < 16; i++) {
+/* A storage among the first arguments of something unknown, which makes a tensor of it. */
+static bool has_storage(const sfti_value *args) {
+    bool has = false;
+    for (uint32_t i = 0; i < args->count && i < 16 && !has; i++) {
         const sfti_value *item = args->u.items[i];
-        if (item->kind == SFTI_VALUE_TENSOR || item->kind == SFTI_VALUE_REFUSED) return true;
-        bool enters = is_sequence(item) || item->kind == SFTI_VALUE_MAP;
-        if (enters && level < 2 && holds_tensor(item, level + 1)) return true;
+        const sfti_value *id = item->kind == SFTI_VALUE_OUTSIDE ? item->u.outside : NULL;
+        has = id && id->kind == SFTI_VALUE_TUPLE && id->count > 0 &&
+              sfti_value_is(id->u.items[0], "storage");
     }
-    return false;
+    return has;
 }
 
-/* What stays an object, but is made of tensors, cannot be left out in silence. */
+/* What stays an object, but stands for tensors, cannot be left out in silence. Of those that hold
+ * others, the walk from the root finds which are made of tensors. */
 static sft_code refuse_object(sfti_rebuild *r, sfti_value *value, uint8_t meaning) {
     const sfti_object *object = value->u.object;
     bool tensor = meaning == SFTI_MEANS_ARRAY || meaning == SFTI_MEANS_BUFFER ||
@@ -158,17 +165,10 @@ static sft_code refuse_object(sfti_rebuild *r, sfti_value *value, uint8_t meanin
     bool container = meaning >= SFTI_MEANS_MAP && meaning <= SFTI_MEANS_TAGGED &&
                      (items || object->state);
     bool known = meaning != SFTI_FOREIGN && meaning != SFTI_MEANS_CLASS; /* and has no items */
-    if (!tensor && !container && !(known && items) && !holds_tensor(object->args, 0))
-        return SFT_OK;
-    if (object->callee->kind != SFTI_VALUE_GLOBAL)
-        return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0,
-                                   "expected a tensor, found a call of %s with tensors",
-                                   sfti_value_kind_name(object->callee->kind));
-    const sfti_global *global = object->callee->u.global;
-    return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0,
-                               "expected a tensor or dict, found an object of %.*s.%.*s that is "
-                               "not read", SFTI_CLIP(global->module, 80),
-                               SFTI_CLIP(global->name, 80));
+    if (!tensor && !container && !(known && items) && !has_storage(object->args)) return SFT_OK;
+    char text[240];
+    return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0, "%s",
+                               sfti_object_unread(object, text, sizeof text));
 }
 
 static sft_code rebuild_meaning(sfti_rebuild *r, sfti_value *value, uint8_t meaning) {
@@ -230,8 +230,14 @@ static sft_code check_set(sfti_rebuild *r, sfti_value *value, const sfti_object 
     if (meaning >= SFTI_MEANS_TENSOR && meaning <= SFTI_MEANS_NO_BYTES && !plain && tensor)
         return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0,
                                    "expected a tensor, found one whose contents a state sets");
-    bool own = meaning == SFTI_MEANS_ARRAY || meaning == SFTI_MEANS_USER_MAP;
-    return own ? SFT_OK : sfti_rebuild_attributes(r, object->state);
+    if (meaning == SFTI_MEANS_ARRAY) return SFT_OK;
+    if (meaning != SFTI_MEANS_USER_MAP || state->kind != SFTI_VALUE_MAP)
+        return sfti_rebuild_attributes(r, object->state);
+    sft_code code = SFT_OK; /* of a user dict, all attributes but its items */
+    for (uint32_t i = 0; i + 1 < state->count && !code; i += 2)
+        if (!sfti_value_is(state->u.items[i], "data"))
+            code = sfti_rebuild_attributes(r, state->u.items[i + 1]);
+    return code;
 }
 
 sft_code sfti_rebuild_all(sfti_rebuild *r, sfti_pickle *pickle) {

@@ -71,12 +71,14 @@ bool sfti_rebuild_sizes(sfti_rebuild *r, const sfti_value *list, uint64_t **out)
 
 sft_code sfti_rebuild_attributes(sfti_rebuild *r, sfti_value *state) {
     sfti_value *list = &r->states;
-    if (state->count == 0) return SFT_OK;
-    sfti_value **items = sfti_arena_grow(&r->im->arena, list->u.items, list->count, 1,
-                                         &r->states_cap, sizeof *items);
-    if (!items) return sfti_fail_memory(r->im->err, sizeof *items);
-    list->u.items = items;
-    items[list->count++] = state;
+    bool whole = state->kind == SFTI_VALUE_OBJECT || sfti_value_is_tensor(state);
+    bool items = state->kind >= SFTI_VALUE_LIST && state->kind <= SFTI_VALUE_MAP;
+    if (!whole && (!items || state->count == 0)) return SFT_OK;
+    sfti_value **more = sfti_arena_grow(&r->im->arena, list->u.items, list->count, 1,
+                                        &r->states_cap, sizeof *more);
+    if (!more) return sfti_fail_memory(r->im->err, sizeof *more);
+    list->u.items = more;
+    more[list->count++] = state;
     return SFT_OK;
 }
 

@@ -55,16 +55,17 @@ typedef struct sfti_dequantise {
     const sft_source *from; /* first: see sfti_mode_inner */
     uint64_t begin, elements;
     sft_dtype dtype; /* one that sfti_dequantise_takes */
-    uint8_t swap;
     /* Element i has those of channel i / inner % channels. */
     double *scales, *zeros;
     uint64_t channels, inner;
+    bool one; /* a scale of the whole tensor: PyTorch subtracts integers, else floats */
 } sfti_dequantise;
 
 /* Whether the dtype is one of quantised integers: U8, I8, I32. */
 bool sfti_dequantise_takes(sft_dtype dtype);
 /* A source of elements * 4 bytes, F32: (integer - zero) in F32, * scale in F64. What *how points
- * to lives as long as the import. */
+ * to lives as long as the import. Of one scale, a difference beyond 32 bits, which PyTorch lets
+ * overflow, fails as it is read: SFT_FOREIGN_OBJECT. */
 sft_code sfti_dequantise_source(sfti_import *im, const sfti_dequantise *how,
                                 const sft_source **out);
 

@@ -18,6 +18,24 @@ static sft_code computed_from(sfti_rebuild *r, sfti_item *item, const sfti_item 
     return SFT_OK;
 }
 
+/* The same elements, packed and little-endian: the item itself, or another over a view of it. *out
+ * NULL: they need more than is stored. */
+static sft_code pack_item(sfti_rebuild *r, const sfti_item *item, const sfti_item **out) {
+    uint64_t need, bytes;
+    *out = NULL;
+    if (!sfti_item_reach(item, &need) || need > item->stored
+        || sft_shape_size(item->dtype, item->shape, item->rank, NULL, &bytes, NULL))
+        return SFT_OK;
+    *out = item;
+    if (bytes == 0 || !(item->strides || item->swap || item->conj || item->neg)) return SFT_OK;
+    sfti_item *packed = sfti_arena_take(&r->im->arena, sizeof *packed);
+    if (!packed) return sfti_fail_memory(r->im->err, sizeof *packed);
+    *packed = (sfti_item){ .dtype = item->dtype, .rank = item->rank, .shape = item->shape,
+                           .stored = bytes, .at = item->at };
+    *out = packed;
+    return sfti_view_source(r->im, item, &packed->source);
+}
+
 /* ── Quantised: integers with a scale ── */
 
 static sfti_value *number_tensor(sfti_rebuild *r, const sfti_value *number) {
@@ -52,19 +70,23 @@ static sft_code quantised_parts(sfti_rebuild *r, const sfti_value *how, sfti_val
     return SFT_OK;
 }
 
-/* All numbers of a packed tensor, as doubles. *out NULL: it is not packed, too short, or complex,
- * which is two doubles. */
+/* All numbers of a tensor, as doubles. *out NULL: it is too short, or complex, which is two
+ * doubles. */
 static sft_code load_numbers(sfti_rebuild *r, const sfti_value *value, const sfti_item *item,
                              uint64_t count, double **out) {
     uint8_t *bytes;
     uint64_t elements, need;
+    const sfti_item *packed = NULL;
     *out = NULL;
-    if (item->strides || item->swap || item->dtype == SFT_C64 ||
+    if (item->dtype == SFT_C64 ||
         sft_shape_size(item->dtype, item->shape, item->rank, &elements, &need, NULL) ||
-        elements != count || need > item->stored)
+        elements != count)
         return SFT_OK;
     sft_code code = sfti_rebuild_copy(r, value, count);
-    if (!code) code = sfti_import_load(r->im, item->source, item->begin, need, &bytes);
+    if (!code) code = pack_item(r, item, &packed);
+    if (code || !packed) return code;
+    item = packed;
+    code = sfti_import_load(r->im, item->source, item->begin, need, &bytes);
     if (code) return code;
     double *numbers = sfti_arena_array(&r->im->arena, count, sizeof *numbers);
     if (!numbers) return sfti_fail_memory(r->im->err, count * sizeof *numbers);
@@ -75,24 +97,25 @@ static sft_code load_numbers(sfti_rebuild *r, const sfti_value *value, const sft
 
 static sft_code quantised_values(sfti_rebuild *r, sfti_value *value, const sfti_item *integers,
                                  sfti_value *const *parts, uint32_t count) {
-    sfti_dequantise how = { .from = integers->source, .begin = integers->begin,
-                            .dtype = integers->dtype, .swap = integers->swap, .inner = 1 };
-    uint32_t size = sft_dtype_describe(integers->dtype)->bits / 8;
-    const uint64_t *axis = NULL;
-    sft_code code;
-    how.elements = integers->stored / size;
-    how.channels = 1;
+    const sfti_item *packed;
+    sft_code code = pack_item(r, integers, &packed);
+    if (code || !packed) return code;
+    sfti_dequantise how = { .from = packed->source, .begin = packed->begin, .inner = 1,
+                            .dtype = packed->dtype, .channels = 1, .one = count == 2 };
+    code = sft_shape_size(packed->dtype, packed->shape, packed->rank, &how.elements, NULL,
+                          r->im->err);
+    if (code) return code;
     if (count == 3) {
         int64_t at = 0;
         uint8_t bytes[8];
         code = sfti_import_read(r->im, parts[2]->u.item->source, 0, bytes, 8);
         if (code) return code;
         at = (int64_t)sfti_get_u64(bytes);
-        if (at < 0 || at >= integers->rank || integers->strides)
+        if (at < 0 || at >= integers->rank)
             return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_IMPORT_QUANTISED, 0,
-                                       "expected packed channels with scales, found others");
-        axis = &integers->shape[at];
-        how.channels = *axis;
+                                       "expected channels of one of %u dimensions, found those of "
+                                       "%lld", integers->rank, (long long)at);
+        how.channels = integers->shape[at];
         for (uint32_t d = (uint32_t)at + 1; d < integers->rank; d++)
             if (!sfti_mul(how.inner, integers->shape[d], &how.inner)) how.inner = 0;
     }
@@ -107,14 +130,9 @@ static sft_code quantised_values(sfti_rebuild *r, sfti_value *value, const sfti_
     code = sfti_dequantise_source(r->im, &how, &source);
     sfti_item *item = code ? NULL : sfti_rebuild_tensor(r, value);
     if (!item) return code ? code : SFT_OUT_OF_MEMORY;
-    *item = *integers;
-    item->dtype = SFT_F32;
-    item->source = source;
-    item->begin = 0;
-    item->stored = how.elements * 4;
-    item->swap = 0;
-    item->storage = 0;
-    item->note = SFTI_NOTE_VALUES;
+    *item = (sfti_item){ .at = integers->at, .dtype = SFT_F32, .rank = packed->rank,
+                         .shape = packed->shape, .source = source, .stored = how.elements * 4,
+                         .note = SFTI_NOTE_VALUES };
     const sfti_item *const loaded[] = { parts[0]->u.item, parts[1]->u.item };
     return computed_from(r, item, integers, loaded, 2);
 }
@@ -204,7 +222,7 @@ static sft_code sparse_values(sfti_rebuild *r, sfti_value *value, sfti_value **i
     double *indices;
     *done = false;
     if (limit == 0) limit = (uint64_t)1 << 30;
-    if (where->rank != 2 || what->rank == 0 || what->strides || what->swap) return SFT_OK;
+    if (where->rank != 2 || what->rank == 0) return SFT_OK;
     uint64_t sparse = where->shape[0];
     rows = where->shape[1];
     if (sparse > rank || what->rank != rank - sparse + 1 || what->shape[0] != rows) return SFT_OK;
@@ -218,11 +236,12 @@ static sft_code sparse_values(sfti_rebuild *r, sfti_value *value, sfti_value **i
         return sfti_fail_byte(r->im->err, SFT_FOREIGN_OUTPUT, value->at, "expected sparse tensors "
                               "that are at most %llu bytes if dense, found larger ones",
                               (unsigned long long)limit);
-    if (sft_shape_size(what->dtype, what->shape, what->rank, NULL, &size, NULL) ||
-        size > what->stored)
-        return SFT_OK;
+    if (sft_shape_size(what->dtype, what->shape, what->rank, NULL, &size, NULL)) return SFT_OK;
     sft_code code = load_numbers(r, value, where, sparse * rows, &indices);
     if (code || !indices) return code;
+    const sfti_item *values;
+    code = pack_item(r, what, &values);
+    if (code || !values) return code;
     uint64_t *places = sfti_arena_array(&r->im->arena, rows, sizeof *places);
     if (!places) return sfti_fail_memory(r->im->err, rows * sizeof *places);
     bool ascends;
@@ -233,7 +252,8 @@ static sft_code sparse_values(sfti_rebuild *r, sfti_value *value, sfti_value **i
                                    "expected a coalesced sparse tensor, found indices that do not "
                                    "ascend; its parts can be taken as they are");
     if (code) return code;
-    const sfti_sparse from = { what->source, what->begin, rows, rows ? size / rows : 0, places };
+    const sfti_sparse from = { values->source, values->begin, rows, rows ? size / rows : 0,
+                               places };
     const sft_source *source;
     code = sfti_sparse_source(r->im, &from, bytes, &source);
     sfti_item *item = code ? NULL : sfti_rebuild_tensor(r, value);
@@ -276,6 +296,8 @@ sft_code sfti_rebuild_sparse(sfti_rebuild *r, sfti_value *value, const sfti_valu
                                           : SFT_OK;
     if (code || done) return code;
     return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0,
-                               "expected a sparse tensor in coordinates, found another layout; "
-                               "its parts can be taken as they are");
+                               "expected a sparse tensor in coordinates, found %s; its parts can "
+                               "be taken as they are", layout == &layouts[0]
+                               ? "indices and values that do not fit its shape"
+                               : "another layout");
 }

@@ -2,6 +2,9 @@
  * and types: onnx/onnx.proto, docs/ExternalData.md of the ONNX repository. */
 #include "formats/onnx/onnx.h"
 
+#include "base/number.h"
+#include "os/io.h"
+
 #include <string.h>
 
 /* ── The model ── */
@@ -29,6 +32,8 @@
 
 #define ONNX_DEPTH 64
 #define ONNX_NAME_MOST 65536
+/* All paths together: the name of an outer node is in that of each tensor inside. */
+#define ONNX_PATHS_MOST (UINT64_C(64) << 20)
 
 /* A message that is read, and those around it. */
 typedef enum onnx_kind {
@@ -38,10 +43,17 @@ typedef enum onnx_kind {
 typedef struct onnx_frame {
     onnx_kind kind;
     uint64_t at, end;
-    sft_span output;  /* of the node */
+    sft_span name;    /* of an attribute, or of a node's first output */
+    uint64_t tensors; /* of the attribute so far */
     bool is_constant; /* the node is ONNX's Constant */
     uint32_t seen;    /* a bit for each number of a message that it has once */
 } onnx_frame;
+
+/* What an item of the import is called if others have its name, too. */
+typedef struct onnx_path {
+    size_t item;
+    sft_span name;
+} onnx_path;
 
 typedef struct onnx_walk {
     sfti_import *im;
@@ -52,6 +64,9 @@ typedef struct onnx_walk {
     uint64_t nested;      /* that are left out otherwise */
     uint64_t nested_bytes;
     uint64_t nodes;
+    onnx_path *paths;
+    size_t path_count, path_cap;
+    uint64_t path_bytes;
 } onnx_walk;
 
 /* What a field of a message is, if it is to be entered. */
@@ -102,7 +117,59 @@ static sft_span output_name(const onnx_walk *w) {
     size_t d = w->depth;
     if (w->frames[d - 1].kind == ONNX_GRAPH) return (sft_span){ NULL, 0 };
     while (d > 0 && w->frames[d - 1].kind != ONNX_NODE) d--;
-    return d > 0 ? w->frames[d - 1].output : (sft_span){ NULL, 0 };
+    return d > 0 ? w->frames[d - 1].name : (sft_span){ NULL, 0 };
+}
+
+/* Outputs and attributes that lead to a tensor, its number among several of an attribute, and its
+ * own name in a graph, joined by dots. */
+static sft_code add_path(onnx_walk *w, sft_span own) {
+    const onnx_frame *last = &w->frames[w->depth - 1];
+    char number[SFTI_UINT_SIZE];
+    sft_span pieces[ONNX_DEPTH + 1];
+    size_t count = 0, len = 0, at = 0;
+    for (size_t d = 0; d < w->depth; d++)
+        if (w->frames[d].name.len > 0) pieces[count++] = w->frames[d].name;
+    if (last->kind == ONNX_GRAPH) pieces[count++] = own;
+    else if (last->tensors > 1)
+        pieces[count++] = (sft_span){ number, sfti_uint_text(last->tensors - 1, 0, number) };
+    for (size_t i = 0; i < count; i++) len += pieces[i].len + 1;
+    w->path_bytes += len;
+    if (len == 0 || len > ONNX_NAME_MOST || w->path_bytes > ONNX_PATHS_MOST) return SFT_OK;
+    char *text = sfti_arena_take(&w->im->arena, len);
+    onnx_path *paths = sfti_arena_grow(&w->im->arena, w->paths, w->path_count, 1, &w->path_cap,
+                                       sizeof *paths);
+    if (!text || !paths) return sfti_fail_memory(w->im->err, len);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(text + at, pieces[i].data, pieces[i].len);
+        at += pieces[i].len;
+        text[at++] = '.';
+    }
+    w->paths = paths;
+    paths[w->path_count++] = (onnx_path){ w->im->items.count - 1, { text, len - 1 } };
+    return SFT_OK;
+}
+
+static sft_span name_of_onnx_item(const void *ctx, uint32_t entry) {
+    return ((const sfti_item *)ctx)[entry].name;
+}
+
+/* Names that several have (of constants of one node, or in both branches of an If) become paths; a
+ * tensor of the model's own graph keeps its name. */
+static sft_code tell_apart(onnx_walk *w) {
+    sfti_import *im = w->im;
+    size_t count = im->items.count;
+    sfti_names names;
+    bool *shared = sfti_arena_array(&im->arena, count, sizeof *shared);
+    if (!shared || !sfti_names_draw(&names, count, name_of_onnx_item, im->items.at, &im->arena))
+        return sfti_fail_memory(im->err, count);
+    memset(shared, 0, count * sizeof *shared);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t first = sfti_names_add(&names, im->items.at[i].name, (uint32_t)i);
+        if (first != i) shared[i] = shared[first] = true;
+    }
+    for (size_t i = 0; i < w->path_count; i++)
+        if (shared[w->paths[i].item]) im->items.at[w->paths[i].item].name = w->paths[i].name;
+    return SFT_OK;
 }
 
 /* The first graph is the model; tensors of other places only with `all`. */
@@ -114,9 +181,13 @@ static sft_code take_held(onnx_walk *w, const sfti_wire_field *field, onnx_holds
         return SFT_OK;
     }
     sft_span name = output_name(w);
-    return what == HOLDS_TENSOR ? sfti_onnx_tensor(w->im, &w->wire, field, name)
-         : what == HOLDS_SPARSE ? sfti_onnx_sparse(w->im, &w->wire, field, name)
-                                : sfti_onnx_value(w->im, &w->wire, field, name);
+    size_t items = w->im->items.count;
+    w->frames[w->depth - 1].tensors += field->number == ATTRIBUTE_TENSORS;
+    sft_code code = what == HOLDS_TENSOR ? sfti_onnx_tensor(w->im, &w->wire, field, name)
+                  : what == HOLDS_SPARSE ? sfti_onnx_sparse(w->im, &w->wire, field, name)
+                                         : sfti_onnx_value(w->im, &w->wire, field, name);
+    if (code || outer || w->im->items.count == items) return code;
+    return add_path(w, w->im->items.at[items].name);
 }
 
 /* Before its attributes are read, whatever the order of its fields: what a node is called after. */
@@ -131,17 +202,31 @@ static sft_code read_node(onnx_walk *w, onnx_frame *node) {
         node->is_constant = is_constant && is_ours;
         if (code || !more) return code;
         at = w->wire.at;
-        bool is_output = field.number == NODE_OUTPUT && !node->output.data;
+        bool is_output = field.number == NODE_OUTPUT && !node->name.data;
         bool is_kind = field.number == NODE_OPERATION || field.number == NODE_DOMAIN;
         if (field.type != SFTI_WIRE_BYTES || !(is_output || is_kind)) continue;
         if (is_output || field.end - field.begin <= 8) /* no longer than those compared below */
             code = sfti_wire_text(&w->wire, &field, ONNX_NAME_MOST, &text);
         if (code) return code;
-        if (is_output) node->output = text;
+        if (is_output) node->name = text;
         if (field.number == NODE_OPERATION)
             is_constant = text.data && sft_span_equal(text, sft_span_cstr("Constant"));
         if (field.number == NODE_DOMAIN)
             is_ours = text.data && (!text.len || sft_span_equal(text, sft_span_cstr("ai.onnx")));
+    }
+}
+
+/* The same for an attribute's name. */
+static sft_code read_attribute(onnx_walk *w, onnx_frame *attribute) {
+    for (uint64_t at = attribute->at;;) {
+        sfti_wire_field field;
+        bool more;
+        w->wire = sfti_wire_inside(&w->wire, at, attribute->end);
+        sft_code code = sfti_wire_next(&w->wire, &field, &more);
+        if (code || !more) return code;
+        at = w->wire.at;
+        if (field.type == SFTI_WIRE_BYTES && field.number == SFTI_ONNX_ATTRIBUTE_NAME)
+            return sfti_wire_text(&w->wire, &field, ONNX_NAME_MOST, &attribute->name);
     }
 }
 
@@ -152,7 +237,8 @@ static sft_code enter(onnx_walk *w, const sfti_wire_field *field, onnx_kind kind
     onnx_frame *frame = &w->frames[w->depth++];
     *frame = (onnx_frame){ .kind = kind, .at = field->begin, .end = field->end };
     w->nodes += kind == ONNX_NODE;
-    return kind == ONNX_NODE ? read_node(w, frame) : SFT_OK;
+    if (kind == ONNX_NODE) return read_node(w, frame);
+    return kind == ONNX_ATTRIBUTE && w->all ? read_attribute(w, frame) : SFT_OK;
 }
 
 static sft_code take_field(onnx_walk *w, const sfti_wire_field *field) {
@@ -206,6 +292,7 @@ sft_code sfti_read_onnx(sfti_import *im) {
     w->depth = 1;
     sft_code code = sfti_wire_open(im, source, 0, source->size, &w->wire);
     if (!code) code = walk_model(w);
+    if (!code && w->path_count > 0) code = tell_apart(w);
     if (!code && w->nested > 0)
         code = sfti_import_leave(im, SFT_IMPORT_LEFT_BRANCH, sft_span_cstr("nodes"), w->nested,
                                  w->nested_bytes,

@@ -4,6 +4,9 @@
 
 #include "formats/parts/wire.h"
 
+/* Number of the field of an AttributeProto that has its name. */
+#define SFTI_ONNX_ATTRIBUTE_NAME 1
+
 /* Add the TensorProto of a field, under its own name or, if it has none or is in a node, this one
  * (data not NULL). */
 sft_code sfti_onnx_tensor(sfti_import *im, const sfti_wire *wire, const sfti_wire_field *field,

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 
-#define ATTRIBUTE_NAME 1
 #define ATTRIBUTE_OF_CALL 21
 #define SPARSE_VALUES 1
 #define VALUES_NAME 8
@@ -42,7 +41,7 @@ static sft_code find_value(sfti_import *im, const sfti_wire *wire, const sfti_wi
         if (!more) break;
         at = inside.at;
         if (part.type == SFTI_WIRE_BYTES && part.number == ATTRIBUTE_OF_CALL) return SFT_OK;
-        if (part.type != SFTI_WIRE_BYTES || part.number != ATTRIBUTE_NAME) continue;
+        if (part.type != SFTI_WIRE_BYTES || part.number != SFTI_ONNX_ATTRIBUTE_NAME) continue;
         if (name.data)
             return sfti_fail_byte(im->err, SFT_FOREIGN_AMBIGUOUS, part.at,
                                   "expected the name of an attribute once, found it again");

@@ -37,8 +37,7 @@ static bool keep_span(sfti_import *im, sft_span *span) {
 
 /* ── Tensors ── */
 
-/* Bytes from the item's beginning to the end of its last element; false: more than 2^64. */
-static bool item_reach(const sfti_item *item, uint64_t *out) {
+bool sfti_item_reach(const sfti_item *item, uint64_t *out) {
     uint64_t elements = 1, last = 0, far;
     for (uint32_t d = 0; d < item->rank; d++) {
         if (item->shape[d] == 0) return *out = 0, true;
@@ -75,7 +74,7 @@ static sft_code item_check_shape(sfti_import *im, const sfti_item *item) {
         return sfti_import_refuse(im, item->name, item->stored, SFT_RANK_TOO_LARGE, item->at,
                                   "expected at most %d dimensions, found %u", SFT_MAX_RANK,
                                   item->rank);
-    if (!item_reach(item, &need))
+    if (!sfti_item_reach(item, &need))
         return sfti_import_refuse(im, item->name, item->stored, SFT_SIZE_OVERFLOW, item->at,
                                   "expected a tensor of less than 2^64 bits, found a larger one");
     uint64_t size = item->source->size, room = item->begin <= size ? size - item->begin : 0;

@@ -81,9 +81,15 @@ static sft_code add_scalar(roots_walk *w, const sfti_value *value, sft_span name
     return code ? code : sfti_import_add(w->im, &item);
 }
 
+/* Whether it is entered, for what it holds. */
+static bool is_entered(const roots_walk *w, const sfti_value *value) {
+    return value->sum != 0 && !sfti_subtree_of(&w->sums, value).is_unread;
+}
+
 static sft_code add_leaf(roots_walk *w, const sfti_value *value) {
     bool scalar = sfti_value_scalar(w->im, value);
-    if (!scalar && value->kind != SFTI_VALUE_TENSOR && value->kind != SFTI_VALUE_REFUSED) {
+    bool unread = value->sum != 0; /* an object, which is not entered */
+    if (!scalar && !sfti_value_is_tensor(value) && !unread) {
         if (value->kind == SFTI_VALUE_TEXT) w->texts++;
         else if (value->kind >= SFTI_VALUE_BOOL && value->kind <= SFTI_VALUE_FLOAT) w->numbers++;
         else if (value->kind != SFTI_VALUE_NONE) w->others++;
@@ -96,6 +102,11 @@ static sft_code add_leaf(roots_walk *w, const sfti_value *value) {
     sft_span name = { sfti_arena_copy(&w->im->arena, w->name, w->name_len), w->name_len };
     if (!name.data) return sfti_fail_memory(w->im->err, w->name_len);
     if (scalar) return add_scalar(w, value, name);
+    if (unread) {
+        char text[240];
+        return sfti_import_refuse(w->im, name, 0, SFT_FOREIGN_OBJECT, value->at, "%s",
+                                  sfti_object_unread(value->u.object, text, sizeof text));
+    }
     if (value->kind == SFTI_VALUE_REFUSED) {
         const sfti_refusal *why = value->u.refusal;
         sft_code code =
@@ -174,8 +185,8 @@ static sft_code visit(roots_walk *w, const roots_frame *frame, const sfti_child 
                                   SFT_FOREIGN_NAME, child->key->at,
                                   "expected text or an integer as key of a tensor, found %s",
                                   sfti_value_kind_name(child->key->kind));
-    return child->value->sum == 0 ? add_leaf(w, child->value)
-                                  : enter_container(w, child->value, from, child);
+    return is_entered(w, child->value) ? enter_container(w, child->value, from, child)
+                                       : add_leaf(w, child->value);
 }
 
 /* ── The report ── */
@@ -216,9 +227,10 @@ static sft_code list_branches(roots_walk *w, const sfti_value *from, sft_span ab
 
 static const char *describe(const sfti_value *value, const sfti_subtree *sum, char *text,
                             size_t size) {
+    sfti_child child;
     if (value->kind == SFTI_VALUE_INT)
         (void)snprintf(text, size, "the integer %lld", (long long)value->u.integer);
-    else if (value->sum != 0)
+    else if (value->sum != 0 && sfti_value_child(value, 0, &child))
         (void)snprintf(text, size, "%s of %llu values", sfti_value_kind_name(value->kind),
                        (unsigned long long)sum->values);
     else (void)snprintf(text, size, "%s", sfti_value_kind_name(value->kind));
@@ -288,11 +300,11 @@ static sft_code report(roots_walk *w, const sfti_value *whole) {
 static sft_code report_hidden(roots_walk *w, sfti_value *hidden) {
     sft_code code = sfti_subtrees_count(&w->sums, hidden);
     if (!code && w->sums.keys > 0)
-        code = sfti_import_leave(w->im, SFT_IMPORT_LEFT_VALUE, (sft_span){ "", 0 }, w->sums.keys,
+        code = sfti_import_leave(w->im, SFT_IMPORT_LEFT_BRANCH, (sft_span){ "", 0 }, w->sums.keys,
                                  0, "tensors that are keys of dicts");
     sfti_subtree sum = sfti_subtree_of(&w->sums, hidden);
     if (code || hidden->sum == 0 || sum.tensors == 0) return code;
-    return sfti_import_leave(w->im, SFT_IMPORT_LEFT_VALUE, (sft_span){ "", 0 }, sum.tensors,
+    return sfti_import_leave(w->im, SFT_IMPORT_LEFT_BRANCH, (sft_span){ "", 0 }, sum.tensors,
                              sum.bytes, "tensors in attributes of dicts and tensors");
 }
 
@@ -307,7 +319,7 @@ sft_code sfti_roots_import(sfti_import *im, sfti_value *root, sfti_value *hidden
         code = sfti_fail_byte(im->err, SFT_TOO_MANY_TENSORS, w.choice.root->at,
                               "expected at most %llu tensors, found %llu",
                               (unsigned long long)MOST_TENSORS, (unsigned long long)tensors);
-    if (!code && w.choice.root->sum != 0) {
+    if (!code && is_entered(&w, w.choice.root)) {
         size_t depth = w.choice.depth;
         const sfti_child chosen = { w.choice.key, 0, w.choice.root, true };
         code = enter_container(&w, w.choice.root, depth ? w.choice.above[depth - 1] : NULL,

@@ -24,14 +24,24 @@ static bool pair_child(const sfti_value *map, uint64_t i, bool module, sfti_chil
     return true;
 }
 
-/* Attributes of an object: its state is a dict, or (dict or None, dict of slots). */
-static sfti_value *object_attributes(const sfti_object *object) {
+static bool is_attributes(const sfti_value *state) {
+    return state->kind == SFTI_VALUE_MAP || state->kind == SFTI_VALUE_NONE;
+}
+
+/* A state that sets attributes: a dict, or (dict or None, dict of slots or None). */
+static bool sets_attributes(const sfti_value *state) {
+    bool pair = state->kind == SFTI_VALUE_TUPLE && state->count == 2;
+    return pair ? is_attributes(state->u.items[0]) && is_attributes(state->u.items[1])
+                : is_attributes(state);
+}
+
+/* Attributes of an object, and its slots (slot 1); NULL: none. */
+static sfti_value *object_attributes(const sfti_object *object, uint32_t slot) {
     sfti_value *state = object->state;
-    if (state && state->kind == SFTI_VALUE_TUPLE && state->count == 2) {
-        sfti_value *slots = state->u.items[1];
-        state = state->u.items[0]->kind == SFTI_VALUE_MAP ? state->u.items[0] : slots;
-    }
-    return state && state->kind == SFTI_VALUE_MAP ? state : NULL;
+    if (!state || !sets_attributes(state)) return NULL;
+    if (state->kind == SFTI_VALUE_TUPLE) state = state->u.items[slot];
+    else if (slot > 0) return NULL;
+    return state->kind == SFTI_VALUE_MAP ? state : NULL;
 }
 
 /* Items that were set in an object, those appended to it, its attributes. */
@@ -44,8 +54,24 @@ static bool object_child(const sfti_object *object, uint64_t i, sfti_child *out)
         if (item_child(object->list, i, out)) return true;
         i -= object->list->count;
     }
-    const sfti_value *attributes = object_attributes(object);
-    return attributes && pair_child(attributes, i, true, out);
+    for (uint32_t slot = 0; slot < 2; slot++) {
+        const sfti_value *attributes = object_attributes(object, slot);
+        if (!attributes) continue;
+        if (pair_child(attributes, i, true, out)) return true;
+        i -= attributes->count / 2;
+    }
+    return false;
+}
+
+/* What no name leads to: part i of what an object was made of. NULL: none; false past the last. */
+static bool object_part(const sfti_value *value, uint64_t i, sfti_value **out) {
+    if (value->kind != SFTI_VALUE_OBJECT) return false;
+    const sfti_object *object = value->u.object;
+    sfti_value *state = object->state;
+    sfti_value *const parts[] = { object->callee, object->args, object->keywords,
+                                  state && !sets_attributes(state) ? state : NULL };
+    *out = i < sizeof parts / sizeof *parts ? parts[i] : NULL;
+    return i < sizeof parts / sizeof *parts;
 }
 
 bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out) {
@@ -60,17 +86,33 @@ bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out) {
 }
 
 static const sfti_value *object_attribute(const sfti_value *object, const char *name) {
-    const sfti_value *map = object->kind == SFTI_VALUE_OBJECT ? object_attributes(object->u.object)
-                                                              : NULL;
+    const sfti_value *map = object->kind == SFTI_VALUE_OBJECT
+                                ? object_attributes(object->u.object, 0) : NULL;
     for (uint32_t i = 0; map && i < map->count / 2; i++)
         if (sfti_value_is(map->u.items[2 * (size_t)i], name))
             return map->u.items[2 * (size_t)i + 1];
     return NULL;
 }
 
+static bool may_hold(const sfti_value *value) {
+    return value->kind >= SFTI_VALUE_LIST && value->kind <= SFTI_VALUE_OBJECT;
+}
+
+/* Whether a part is looked into: most arguments are a few numbers and texts. */
+static bool part_may_hold(const sfti_value *part) {
+    bool few = part->kind == SFTI_VALUE_TUPLE && part->count <= 16;
+    bool holds = !few && (may_hold(part) || sfti_value_is_tensor(part));
+    for (uint32_t i = 0; few && i < part->count && !holds; i++)
+        holds = may_hold(part->u.items[i]) || sfti_value_is_tensor(part->u.items[i]);
+    return holds;
+}
+
 static bool is_container(const sfti_value *value) {
     sfti_child child;
-    return sfti_value_child(value, 0, &child);
+    sfti_value *part;
+    bool is = sfti_value_child(value, 0, &child);
+    for (uint64_t i = 0; !is && object_part(value, i, &part); i++) is = part && part_may_hold(part);
+    return is;
 }
 
 /* ── Counting ── */
@@ -90,8 +132,10 @@ bool sfti_value_scalar(const sfti_import *im, const sfti_value *value) {
 
 sfti_subtree sfti_subtree_of(const sfti_subtrees *sums, const sfti_value *value) {
     if (value->sum != 0) return sums->all[value->sum - 1];
+    uint64_t number = value->kind == SFTI_VALUE_BOOL ? 1 : 8;
     if (sfti_value_scalar(sums->im, value))
-        return (sfti_subtree){ .tensors = 1, .bytes = value->kind == SFTI_VALUE_BOOL ? 1 : 8 };
+        return (sfti_subtree){ .tensors = 1, .bytes = number,
+                               .scalars = 1, .scalar_bytes = number };
     if (value->kind == SFTI_VALUE_TENSOR)
         return (sfti_subtree){ .tensors = 1, .bytes = sum_item_bytes(value->u.item) };
     if (value->kind == SFTI_VALUE_REFUSED)
@@ -135,6 +179,15 @@ static size_t key_hash(const sfti_subtrees *sums, const sfti_value *key) {
     return (size_t)sfti_names_hash((sft_span){ (const char *)&number, sizeof number }, sums->seed);
 }
 
+/* Tensors that a key is, or that are among the first items of one. */
+static uint32_t key_tensors(const sfti_value *key) {
+    uint32_t count = sfti_value_is_tensor(key);
+    bool items = key->kind == SFTI_VALUE_TUPLE || key->kind == SFTI_VALUE_SET;
+    for (uint32_t i = 0; items && i < key->count && i < 16; i++)
+        count += sfti_value_is_tensor(key->u.items[i]);
+    return count;
+}
+
 /* A loader keeps the last value of a key, and other readers the first. */
 static sft_code check_keys(sfti_subtrees *sums, sfti_value *map) {
     if (map->distinct) return SFT_OK;
@@ -149,7 +202,7 @@ static sft_code check_keys(sfti_subtrees *sums, sfti_value *map) {
     sft_code code = SFT_OK;
     for (uint32_t i = 0; i < pairs && !code; i++) {
         const sfti_value *key = map->u.items[2 * (size_t)i];
-        sums->keys += key->kind == SFTI_VALUE_TENSOR || key->kind == SFTI_VALUE_REFUSED;
+        sums->keys += key_tensors(key);
         bool text = key->kind == SFTI_VALUE_TEXT;
         if (text ? !key->u.text : !number_of_key(key, &number)) continue;
         size_t slot = key_hash(sums, key) & (slots - 1);
@@ -209,9 +262,18 @@ sfti_saved sfti_saved_of(const sfti_import *im, const sfti_value *value, const s
     return saved;
 }
 
+/* Packed weights of a quantised layer, an attribute that its state_dict shows. */
+static bool is_packed(const sfti_value *value) {
+    const sfti_value *callee = value->kind == SFTI_VALUE_OBJECT ? value->u.object->callee : NULL;
+    return callee && callee->kind == SFTI_VALUE_GLOBAL &&
+           sfti_span_is(callee->u.global->module, "torch") &&
+           sfti_span_is(callee->u.global->name, "ScriptObject");
+}
+
 sft_code sfti_child_unsaved(sfti_import *im, sfti_saved saved, const sfti_child *child,
                             uint64_t *looked, bool *out) {
-    *out = saved.is_module && !saved.unsaved && child->key && !child->silent;
+    *out = saved.is_module && !saved.unsaved && child->key && !child->silent &&
+           !is_packed(child->value);
     return saved.unsaved && child->key ? find_key(im, saved.unsaved, child, looked, out) : SFT_OK;
 }
 
@@ -219,9 +281,11 @@ sft_code sfti_child_unsaved(sfti_import *im, sfti_saved saved, const sfti_child 
 
 typedef struct sum_frame {
     sfti_value *value;
-    uint64_t next; /* child */
+    uint64_t next;  /* child */
+    uint64_t parts; /* of an object, that were looked at behind its children */
     sfti_saved saved;
     bool is_unsaved; /* its tensors are not shown */
+    bool is_part;    /* of the object above */
 } sum_frame;
 
 typedef struct sum_walk {
@@ -230,14 +294,17 @@ typedef struct sum_walk {
 } sum_walk;
 
 static sft_code sum_enter(sfti_subtrees *sums, sum_walk *walk, sfti_value *value,
-                          const sfti_value *from, const sfti_child *child, bool is_unsaved) {
+                          const sfti_value *from, const sfti_child *child, bool is_unsaved,
+                          bool is_part) {
     const sft_allocator *alloc = &sums->im->arena.alloc;
     bool object = value->kind == SFTI_VALUE_OBJECT;
     sfti_value *pairs = object ? value->u.object->pairs : NULL;
-    sfti_value *attributes = object ? object_attributes(value->u.object) : NULL;
     sft_code code = value->kind == SFTI_VALUE_MAP ? check_keys(sums, value) : SFT_OK;
     if (!code && pairs) code = check_keys(sums, pairs);
-    if (!code && attributes) code = check_keys(sums, attributes);
+    for (uint32_t slot = 0; object && slot < 2 && !code; slot++) {
+        sfti_value *attributes = object_attributes(value->u.object, slot);
+        if (attributes) code = check_keys(sums, attributes);
+    }
     if (code) return code;
     sum_frame *frames = sfti_grow(alloc, walk->at, walk->depth, 1, &walk->cap, sizeof *frames);
     if (!frames) return sfti_fail_memory(sums->im->err, sizeof *frames);
@@ -248,12 +315,37 @@ static sft_code sum_enter(sfti_subtrees *sums, sum_walk *walk, sfti_value *value
     sums->all = all;
     sums->all[sums->count++] = (sfti_subtree){ 0 };
     value->sum = (uint32_t)sums->count;
-    frames[walk->depth++] =
-        (sum_frame){ value, 0, sfti_saved_of(sums->im, value, from, child), is_unsaved };
+    frames[walk->depth++] = (sum_frame){ .value = value, .is_unsaved = is_unsaved,
+                                         .is_part = is_part,
+                                         .saved = sfti_saved_of(sums->im, value, from, child) };
     return SFT_OK;
 }
 
-static void sum_add(sfti_subtree *to, const sfti_subtree *more, bool is_unsaved) {
+/* The next child, then the parts of an object that may hold tensors; false: there is no more. */
+static bool sum_next(sum_frame *frame, sfti_child *out, bool *is_part) {
+    sfti_value *part;
+    *is_part = !sfti_value_child(frame->value, frame->next, out);
+    frame->next += !*is_part;
+    bool found = !*is_part;
+    while (!found && object_part(frame->value, frame->parts, &part)) {
+        frame->parts++;
+        found = part && part_may_hold(part);
+        if (found) *out = (sfti_child){ NULL, 0, part, false };
+    }
+    return found;
+}
+
+/* Parts add tensors alone: numbers in arguments are wanted by nobody. */
+static void sum_add(sfti_subtree *to, const sfti_subtree *more, bool is_unsaved, bool is_part) {
+    uint64_t tensors = more->tensors - more->scalars;
+    if (is_part) {
+        to->is_unread = to->is_unread || tensors > 0;
+        sfti_total_add(&to->tensors, tensors);
+        sfti_total_add(&to->bytes, more->bytes - more->scalar_bytes);
+        return;
+    }
+    sfti_total_add(&to->scalars, more->scalars);
+    sfti_total_add(&to->scalar_bytes, more->scalar_bytes);
     sfti_total_add(&to->tensors, more->tensors);
     sfti_total_add(&to->bytes, more->bytes);
     sfti_total_add(&to->unsaved, is_unsaved ? more->tensors : more->unsaved);
@@ -269,29 +361,30 @@ sft_code sfti_subtrees_count(sfti_subtrees *sums, sfti_value *root) {
     if (sums->count == 0) sfti_seed_draw(sums, sums->seed);
     sft_code code = SFT_OK;
     if (is_container(root) && root->sum == 0)
-        code = sum_enter(sums, &walk, root, NULL, NULL, false);
+        code = sum_enter(sums, &walk, root, NULL, NULL, false, false);
     while (walk.depth > 0 && !code) {
         sum_frame *frame = &walk.at[walk.depth - 1];
         sfti_subtree *own = &sums->all[frame->value->sum - 1];
         sfti_child child;
-        bool is_unsaved;
+        bool is_unsaved, is_part;
         code = sfti_subtree_look(sums->im, frame->value, &looked);
         if (code) break;
-        if (!sfti_value_child(frame->value, frame->next, &child)) {
-            is_unsaved = frame->is_unsaved;
+        if (!sum_next(frame, &child, &is_part)) {
             own->finished = ++sums->finished;
+            if (frame->next == 0) own->values = 1; /* an object of parts alone */
             if (--walk.depth > 0)
-                sum_add(&sums->all[walk.at[walk.depth - 1].value->sum - 1], own, is_unsaved);
+                sum_add(&sums->all[walk.at[walk.depth - 1].value->sum - 1], own,
+                        frame->is_unsaved, frame->is_part);
             continue;
         }
-        frame->next++;
         code = sfti_child_unsaved(sums->im, frame->saved, &child, &looked, &is_unsaved);
         if (code) break;
         if (child.value->sum == 0 && is_container(child.value)) {
-            code = sum_enter(sums, &walk, child.value, frame->value, &child, is_unsaved);
+            code = sum_enter(sums, &walk, child.value, frame->value, &child, is_unsaved, is_part);
         } else {
             sfti_subtree of = sfti_subtree_of(sums, child.value);
-            if (child.value->sum == 0 || of.finished > 0) sum_add(own, &of, is_unsaved);
+            if (child.value->sum == 0 || of.finished > 0)
+                sum_add(own, &of, is_unsaved, is_part);
         }
     }
     sfti_release(&sums->im->arena.alloc, walk.at, walk.cap * sizeof *walk.at);

@@ -13,7 +13,9 @@
 typedef struct sfti_subtree {
     uint64_t tensors, bytes, values; /* saturating; every place counts */
     uint64_t unsaved, unsaved_bytes; /* of these tensors, those that no state_dict shows */
+    uint64_t scalars, scalar_bytes; /* and those that are numbers */
     uint32_t finished; /* as how manieth: 0 while its parts are being counted */
+    bool is_unread; /* an object made of tensors: of its own, no name leads to some of them */
 } sfti_subtree;
 
 typedef struct sfti_subtrees {
@@ -33,7 +35,8 @@ typedef struct sfti_child {
     bool silent; /* a level that names do not show: _parameters and _modules of a module */
 } sfti_child;
 
-/* Child i of a container, in file order; false past the last, and of what is none. */
+/* Child i of a container, in file order; false past the last, and of what is none. What an object
+ * was called with is none of its children, nor is a state other than its attributes. */
 bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out);
 
 /* What a container's state_dict shows, if it is a module of torch.nn or its buffers. */

@@ -245,6 +245,8 @@ const sfti_checksum *sfti_checks_left(const sfti_import *im, size_t i);
 /* Reads that record and compares it. */
 sft_code sfti_checks_compare(const sfti_import *im, size_t i, sft_error *err);
 
+/* Bytes from the item's beginning to the end of its last element; false: more than 2^64. */
+bool sfti_item_reach(const sfti_item *item, uint64_t *out);
 /* Sources of items that are not carried as they are stored. */
 sft_code sfti_view_source(sfti_import *im, const sfti_item *item, const sft_source **out);
 sft_code sfti_codec_source(sfti_import *im, const sfti_item *item, sft_dtype to,

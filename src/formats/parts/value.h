@@ -98,6 +98,12 @@ static inline sfti_value *sfti_value_item(const sfti_value *list, uint32_t i) {
     return i < list->count ? list->u.items[i] : NULL;
 }
 
+static inline bool sfti_value_is_tensor(const sfti_value *value) {
+    return value->kind == SFTI_VALUE_TENSOR || value->kind == SFTI_VALUE_REFUSED;
+}
+
+/* Why an object that is made of tensors is refused, into text. */
+const char *sfti_object_unread(const sfti_object *object, char *text, size_t size);
 /* What a kind of value is called in messages: "a list". */
 const char *sfti_value_kind_name(uint8_t kind);
 

@@ -49,6 +49,7 @@ static const global_row rows[] = {
     { "numpy._core.multiarray", "_reconstruct", SFTI_MEANS_ARRAY },
     { "numpy._core.multiarray", "scalar", SFTI_MEANS_SCALAR },
     { "numpy._core.numeric", "_frombuffer", SFTI_MEANS_BUFFER },
+    { "numpy.ma.core", "_mareconstruct", SFTI_MEANS_TENSOR_CLASS },
     { "numpy", "dtype", SFTI_MEANS_NUMPY_DTYPE },
     { "numpy", "ndarray", SFTI_MEANS_VALUE },
     { "numpy", "bool_", SFTI_MEANS_VALUE },

@@ -37,7 +37,7 @@ typedef enum sfti_meaning {
     SFTI_MEANS_QUANTISED,
     SFTI_MEANS_SPARSE,
     SFTI_MEANS_NO_BYTES,  /* a tensor that has none in the file */
-    SFTI_MEANS_TENSOR_CLASS, /* torch.FloatTensor: a call of it is not read */
+    SFTI_MEANS_TENSOR_CLASS, /* torch.FloatTensor, a masked array: a call is not read */
     SFTI_MEANS_STORAGE,   /* with a dtype */
     SFTI_MEANS_TORCH_DTYPE,
     SFTI_MEANS_LAYOUT     /* of a sparse tensor */

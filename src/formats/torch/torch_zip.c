@@ -108,21 +108,31 @@ static bool is_under(const sfti_zip *zip, const sfti_zip_entry *entry, const cha
     return entry->name.len > at + len && memcmp(entry->name.data + at, folder, len) == 0;
 }
 
-/* Records with tensors that no name refers to: constants of TorchScript, and leftovers. */
-static sft_code report_records(sfti_import *im, const torch_archive *archive) {
-    const sfti_zip *zip = archive->zip;
-    uint64_t count = 0, bytes = 0;
+static uint64_t count_records(const sfti_zip *zip, const char *folder, uint64_t *bytes) {
+    uint64_t count = 0;
+    *bytes = 0;
     for (size_t i = 0; i < zip->count; i++) {
         const sfti_zip_entry *entry = &zip->entries[i];
-        if (!is_under(zip, entry, "data/") && !is_under(zip, entry, "constants/")) continue;
+        if (!is_under(zip, entry, folder)) continue;
         count++;
-        bytes += entry->size;
+        *bytes += entry->size;
     }
-    count -= archive->used;
+    return count;
+}
+
+/* Tensors that TorchScript's code has as constants: those of a frozen model are all there. What
+ * is left in the other records are storages of tensors that are refused, or of none. */
+static sft_code report_records(sfti_import *im, const torch_archive *archive) {
+    uint64_t bytes, count = count_records(archive->zip, "constants/", &bytes);
+    sft_code code = SFT_OK;
+    if (count > 0)
+        code = sfti_import_leave(im, SFT_IMPORT_LEFT_BRANCH, sft_span_cstr("constants"), count,
+                                 bytes, "tensors that are constants of the code");
+    count = count_records(archive->zip, "data/", &bytes) - archive->used;
     bytes -= archive->used_bytes;
-    if (count == 0) return SFT_OK;
+    if (count == 0 || code) return code;
     return sfti_import_leave(im, SFT_IMPORT_LEFT_RECORD, (sft_span){ "", 0 }, count, bytes,
-                             "records that no tensor refers to");
+                             "records that no tensor that is read refers to");
 }
 
 #define LARGE_PICKLE ((uint64_t)1 << 20)

@@ -208,10 +208,15 @@ static bool is_claim(const sfti_fact *fact) {
         && !sfti_is(fact->source, "filename");
 }
 
+static bool has_conflict(const sft_info *info, const char *field) {
+    const sfti_conflict *one = info->conflicts.first;
+    while (one && strcmp(one->field, field) != 0) one = one->next;
+    return one != NULL;
+}
+
 static void find_conflict(sft_info *info, const char *field, const sfti_fact *facts,
                           agree_fn agree) {
-    for (const sfti_conflict *one = info->conflicts.first; one; one = one->next)
-        if (strcmp(one->field, field) == 0) return;
+    if (has_conflict(info, field)) return;
     for (const sfti_fact *a = facts; a; a = a->next)
         for (const sfti_fact *b = a->next; b; b = b->next) {
             if (!is_claim(a) || !is_claim(b)
@@ -233,9 +238,26 @@ static const struct conflict_row { sft_fact field; agree_fn agree; } conflict_ro
 
 #define DOUBTED 50 /* what tensors contradict is less than what they make guess */
 
-static bool is_of_others(const sft_info *info, const sfti_fact *fact, const sfti_fact *family) {
-    return family && fact->value.type == SFTI_TEXT && is_claim(fact)
-        && !sfti_architecture_may_have(info->records, fact->value.text, family->value.text);
+/* What tensors show beside an architecture; empty: nothing sure. */
+typedef struct shown {
+    const sfti_fact *family;
+    sft_span kind;
+} shown;
+
+static shown what_is_shown(const sft_info *info) {
+    const sfti_fact *family = info->facts[SFT_FACT_FAMILY], *kind = info->facts[SFT_FACT_KIND];
+    while (family && (family->trust < 100 || !sfti_is(family->source, "tensors")))
+        family = family->next;
+    while (kind && !sfti_is(kind->source, "tensors")) kind = kind->next;
+    bool sure = kind && (family || kind->trust > GUESS_MOST);
+    return (shown){ family, sure ? kind->value.text : (sft_span){ "", 0 } };
+}
+
+static bool is_of_others(const sft_info *info, const sfti_fact *fact, const shown *seen) {
+    static const sft_span none = { "", 0 };
+    return fact->value.type == SFTI_TEXT && is_claim(fact) && !sfti_is(fact->source, "tensors")
+        && !sfti_architecture_may_have(info->records, fact->value.text,
+                                       seen->family ? seen->family->value.text : none, seen->kind);
 }
 
 /* Adapters and denoisers: nothing else is declared of what holds them. */
@@ -255,19 +277,23 @@ static bool is_excluded(const sft_info *info, const sfti_fact *measured, sft_spa
 }
 
 /* What is excluded stands below a guess; a base model that says the same, with what was found to be
- * another file's; a variant from the same source is gone. */
-static void exclude_architectures(sft_info *info) {
+ * another file's, unless it is only of another kind (VAEs and text encoders are for some base); a
+ * variant from the same source is gone. */
+static void exclude_architectures(sft_info *info, const shown *seen) {
     const int least = CLAIM_LEAST - 1;
     const sfti_fact *measured = info->facts[SFT_FACT_ARCHITECTURE];
     while (measured && !(sfti_is(measured->source, "tensors") && is_claim(measured)))
         measured = measured->next;
     for (sfti_fact *fact = info->facts[SFT_FACT_ARCHITECTURE]; fact; fact = fact->next) {
         if (fact->as_written || !is_claim(fact) || sfti_is(fact->source, "tensors")) continue;
-        fact->excluded = is_excluded(info, measured, fact->value.text);
+        bool others = is_of_others(info, fact, seen);
+        bool no = is_excluded(info, measured, fact->value.text);
+        fact->excluded = others || no;
         if (!fact->excluded) continue;
-        if (!measured && fact->trust > DOUBTED) fact->trust = DOUBTED;
+        bool first = !measured || fact->trust >= measured->trust;
+        if (first && fact->trust > DOUBTED) fact->trust = DOUBTED;
         sfti_drop_facts(&info->facts[SFT_FACT_VARIANT], fact->source);
-        for (sfti_fact *base = info->facts[SFT_FACT_BASE_MODEL]; base; base = base->next)
+        for (sfti_fact *base = info->facts[SFT_FACT_BASE_MODEL]; no && base; base = base->next)
             if (sft_span_equal(base->source, fact->source) && is_claim(base)) base->trust = least;
     }
     for (sfti_fact *base = info->facts[SFT_FACT_BASE_MODEL]; base; base = base->next) {
@@ -281,7 +307,8 @@ static void find_excluded_conflict(sft_info *info) {
     sfti_fact **first = &info->facts[SFT_FACT_ARCHITECTURE], *told = *first;
     while (told && !told->excluded) told = told->next;
     if (!told) return;
-    SFTI_PUSH(info, &info->conflicts, sfti_conflict, .field = "architecture", .facts = *first);
+    if (!has_conflict(info, "architecture"))
+        SFTI_PUSH(info, &info->conflicts, sfti_conflict, .field = "architecture", .facts = *first);
     if ((*first)->excluded) *first = NULL;
 }
 
@@ -300,12 +327,13 @@ static void find_bases_conflict(sft_info *info) {
 }
 
 /* Not where tensors show the architecture: it is compared itself. */
-static void find_family_conflict(sft_info *info, const sfti_fact *family) {
+static void find_family_conflict(sft_info *info, const shown *by) {
+    const sfti_fact *family = by->family;
     sfti_fact *told = info->facts[SFT_FACT_ARCHITECTURE], *seen;
     bool any = false;
     for (const sfti_fact *fact = told; fact; fact = fact->next) {
         if (is_claim(fact) && sfti_is(fact->source, "tensors")) return;
-        any |= is_of_others(info, fact, family);
+        any |= is_of_others(info, fact, by);
     }
     if (!any) return;
     seen = new_fact(info, family->value, family->source, family->trust);
@@ -505,14 +533,9 @@ static void drop_undone(sft_info *info) {
 
 void sfti_info_resolve(sft_info *info) {
     if (info->is_plain) drop_undone(info);
-    /* "bert", declared of tensors that only models like Llama have. */
-    const sfti_fact *family = info->facts[SFT_FACT_FAMILY];
-    while (family && (family->trust < 100 || !sfti_is(family->source, "tensors")))
-        family = family->next;
-    for (sfti_fact *fact = info->facts[SFT_FACT_ARCHITECTURE]; fact; fact = fact->next)
-        if (is_of_others(info, fact, family) && fact->trust > DOUBTED) fact->trust = DOUBTED;
+    const shown seen = what_is_shown(info);
     if (info->facts[SFT_FACT_ARCHITECTURE] || info->facts[SFT_FACT_BASE_MODEL])
-        exclude_architectures(info);
+        exclude_architectures(info, &seen);
     for (int i = 0; i < SFT_FACT_COUNT; i++) {
         if (i == SFT_FACT_PREDICTION_TYPE) drop_epsilon(info);
         if (!info->facts[i]) continue;
@@ -539,7 +562,7 @@ void sfti_info_resolve(sft_info *info) {
     info->declared_alpha = sorted_facts(NULL, info->declared_alpha);
     if (info->declared_alpha) take_alpha(info);
     if (info->fitting && info->fitting->bases[0]) find_bases_conflict(info);
-    if (family) find_family_conflict(info, family);
+    if (seen.family) find_family_conflict(info, &seen);
     if (info->facts[SFT_FACT_ARCHITECTURE]) find_excluded_conflict(info);
     for (size_t i = 0; i < SFTI_COUNT(conflict_rows); i++) {
         const sfti_fact *facts = info->facts[conflict_rows[i].field];

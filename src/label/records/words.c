@@ -88,7 +88,7 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
         SFTI_REPEATS | SFTI_OURS, 0, 0, SFTI_VALUE_LAYERS, NULL,
         "layers that no model of the kind has, but others that hold one" },
     [SFTI_SIZES] = { NAME("sizes"), SFTI_READ_WORDS, IN(SEVERAL) | IN(MODEL),
-        SFTI_OURS, 0, 0, SFTI_VALUE_ANY, "layers= beyond= embed= q= k= heads= fused",
+        SFTI_OURS, 0, 0, SFTI_VALUE_ANY, "layers= beyond= embed= q= k= o= heads= fused",
         "tensors of a language model whose shapes tell its sizes" },
     [SFTI_HEAD] = { NAME("head"), SFTI_READ_WORDS, IN(MODEL),
         0, 1, SFTI_MANY, SFTI_VALUE_HEADS, NULL,

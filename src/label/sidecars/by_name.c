@@ -7,13 +7,18 @@
 
 /* ── config.json of transformers and diffusers ── */
 
+typedef struct hub_number {
+    uint64_t value; /* 0: not told */
+    sft_span source;
+} hub_number;
+
 typedef struct hub_config {
     const char *architecture, *kind;
     sft_span name, class_source;
     sft_span model_type, type_source;
     sft_span timm, timm_source;
-    uint64_t layers, hidden, heads, kv_heads, vocab;
-    uint64_t cross_attention, latent_channels, in_channels;
+    hub_number layers, hidden, heads, kv_heads, vocab;
+    hub_number cross_attention, latent_channels, in_channels;
     double scaling;     /* of latents, or 0 */
     int guidance;       /* guidance_embeds: 0, 1, -1 not told */
     int tied;           /* tie_word_embeddings likewise */
@@ -45,6 +50,12 @@ static void hub_take_type(sfti_cursor *at) {
     else config->type_source = sfti_cursor_source(at);
 }
 
+static void hub_take_number(sfti_cursor *at) {
+    hub_number *number = (hub_number *)(void *)((char *)at->ctx + at->row->field);
+    uint64_t told = sfti_at_uint(at);
+    if (told > 0) *number = (hub_number){ told, sfti_cursor_source(at) };
+}
+
 static void hub_take_scaling(sfti_cursor *at) {
     hub_config *config = at->ctx;
     if (sfti_at_number(at)) (void)sfti_parse_double(at->text, &config->scaling);
@@ -65,8 +76,8 @@ static const size_t config_switches[] = {
 };
 static const sfti_key_take config_takes[] = {
     { "class", hub_take_class, NULL, NULL }, { "type", hub_take_type, "type timm", config_types },
-    { "number", sfti_take_slot_uint, "layers hidden heads kv_heads vocab cross_attention_dim "
-                                     "latent_channels in_channels", config_numbers },
+    { "number", hub_take_number, "layers hidden heads kv_heads vocab cross_attention_dim "
+                                 "latent_channels in_channels", config_numbers },
     { "switch", sfti_take_slot_bool, "guidance tied multi_query grouped", config_switches },
     { "scaling", hub_take_scaling, NULL, NULL },
 };
@@ -77,8 +88,8 @@ SFTI_KEYS_OF(sfti_config_keys, "config", config_takes);
 /* Whether a configuration has every number that a row "config" has, and that has one. */
 static bool hub_has_numbers(const hub_config *config, const sfti_record_row *row) {
     const struct { const char *name; double value; } numbers[] = {
-        { "cross_attention_dim", (double)config->cross_attention },
-        { "latent_channels", (double)config->latent_channels },
+        { "cross_attention_dim", (double)config->cross_attention.value },
+        { "latent_channels", (double)config->latent_channels.value },
         { "scaling_factor", config->scaling },
     };
     bool any = false;
@@ -114,24 +125,25 @@ static void hub_refine(const sfti_records *records, hub_config *config) {
     }
 }
 
-static bool hub_decoder(const sfti_records *records, const char *architecture) {
-    const sfti_record *of = sfti_model_record(records, architecture);
-    return sfti_record_row_of(records, of, SFTI_DECODER, NULL) != NULL;
+/* A decoder of which nothing says that it has a head encodes; a shard's may be in another. */
+static bool hub_encodes(const sft_info *info, const hub_config *config, const char *architecture) {
+    const sfti_record *of = sfti_model_record(info->records, architecture);
+    return !config->head && config->tied != 1 && info->shard_of < 2
+        && sfti_record_row_of(info->records, of, SFTI_DECODER, NULL) != NULL;
 }
 
 /* A class that stands for one architecture says more than the type; the type more than the
  * model's name in a class. */
-static void hub_by_type(const sfti_records *records, hub_config *config) {
+static void hub_by_type(const sft_info *info, hub_config *config) {
     const char *architecture, *kind;
     const sfti_record_row *row;
-    if (!sfti_map_model_type(records, config->model_type, &architecture, &kind, &row)) return;
+    if (!sfti_map_model_type(info->records, config->model_type, &architecture, &kind, &row)) return;
     config->by_type = !config->known || !config->architecture;
     if (config->by_type) {
         config->architecture = architecture;
         config->said = row;
     }
-    bool headless = !config->head && config->tied != 1;
-    if (config->kind || (headless && hub_decoder(records, architecture))) return;
+    if (config->kind || hub_encodes(info, config, architecture)) return;
     config->kind = kind;
 }
 
@@ -148,22 +160,66 @@ static void hub_architecture(sft_info *info, const hub_config *config) {
     else sfti_info_add_written(info, config->timm, config->timm_source, HUB_TRUST);
 }
 
-static void hub_put(uint64_t *slot, uint64_t value, bool replace) {
-    if (value > 0 && (*slot == 0 || replace)) *slot = value;
+/* What tensors show stays; what contradicts it is a conflict. */
+static void hub_settle(sft_info *info, const char *field, uint64_t *seen, const hub_number *told) {
+    const uint64_t values[] = { told->value, *seen };
+    const sft_span sources[] = { told->source, sft_span_cstr("tensors") };
+    sfti_fact *facts = NULL;
+    if (*seen == 0) *seen = told->value;
+    if (told->value == 0 || told->value == *seen) return;
+    for (size_t i = 0; i < SFTI_COUNT(values); i++) {
+        sft_span text = sfti_info_text(info, "%llu", (unsigned long long)values[i]);
+        sfti_fact *fact = sfti_info_take_zeroed(info, sizeof *fact);
+        if (!fact) return;
+        *fact = (sfti_fact){ .value = sfti_number_value(text), .source = sources[i],
+                             .trust = i == 0 ? HUB_TRUST : 100, .next = facts };
+        facts = fact;
+    }
+    SFTI_PUSH(info, &info->conflicts, sfti_conflict, .field = field, .facts = facts);
+}
+
+/* Heads as they are told, if heads of queries and of keys then have one size; those of keys may
+ * follow from it. False: they have not. */
+static bool hub_heads_fit(const sft_info *info, uint64_t heads, uint64_t *kv_heads) {
+    const uint64_t queries = info->llm.queries, keys = info->llm.keys;
+    if (queries == SFTI_SIZES_DIFFER || heads == 0 || queries % heads != 0) return false;
+    uint64_t head = queries / heads; /* 0: not told; of queries alone it may be twice as much */
+    if (keys == SFTI_SIZES_DIFFER) {
+        *kv_heads = 0;
+    } else if (keys > 0 && *kv_heads > 0) {
+        uint64_t of_keys = keys / *kv_heads;
+        bool same = head == 0 || of_keys == head
+                 || (!info->llm.heads_told && of_keys == head - of_keys);
+        if (keys % *kv_heads != 0 || !same) return false;
+    } else if (keys > 0 && head > 0 && info->llm.heads_told) {
+        if (keys % head != 0) return false;
+        *kv_heads = keys / head;
+    }
+    return *kv_heads == 0 || heads % *kv_heads == 0;
+}
+
+static void hub_heads(sft_info *info, const hub_config *config) {
+    hub_number kv_heads = config->kv_heads;
+    if (config->multi_query == 1 && config->grouped != 1) kv_heads.value = 1;
+    bool seen = info->llm.heads > 0;
+    if (!seen && !hub_heads_fit(info, config->heads.value, &kv_heads.value)) return;
+    hub_settle(info, "llm.heads", &info->llm.heads, &config->heads);
+    bool shared = kv_heads.value > 0 && info->llm.heads % kv_heads.value == 0;
+    if (shared && info->llm.keys != SFTI_SIZES_DIFFER)
+        hub_settle(info, "llm.kv_heads", &info->llm.kv_heads, &kv_heads);
 }
 
 static void hub_sizes(sft_info *info, const hub_config *config) {
     const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
     bool llm = kind && sfti_is(kind->value.text, "language_model");
-    if (!info->has_llm && !(llm && config->layers > 0 && config->hidden > 0)) return;
+    if (!info->has_llm && !(llm && config->layers.value > 0 && config->hidden.value > 0)) return;
     info->has_llm = true;
-    uint64_t kv_heads = config->multi_query == 1 && config->grouped != 1 ? 1
-                      : config->kv_heads > 0 ? config->kv_heads : config->heads;
-    hub_put(&info->llm.layers, config->layers, true); /* one shard has some of them */
-    hub_put(&info->llm.hidden, config->hidden, false);
-    hub_put(&info->llm.vocab, config->vocab, false);
-    hub_put(&info->llm.heads, config->heads, true);
-    hub_put(&info->llm.kv_heads, kv_heads, true);
+    /* A part of the layers has numbers below how many there are. */
+    if (info->llm.layers > 0 || info->llm.least_layers <= config->layers.value)
+        hub_settle(info, "llm.layers", &info->llm.layers, &config->layers);
+    hub_settle(info, "llm.hidden", &info->llm.hidden, &config->hidden);
+    if (info->llm.vocab == 0) info->llm.vocab = config->vocab.value;
+    hub_heads(info, config);
 }
 
 static bool hub_read(sft_info *info, sfti_sidecar *sidecar, sft_span text, hub_config *config) {
@@ -176,13 +232,11 @@ static bool hub_read(sft_info *info, sfti_sidecar *sidecar, sft_span text, hub_c
 static void read_config(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     hub_config config;
     if (!hub_read(info, sidecar, text, &config)) return;
-    hub_by_type(info->records, &config);
+    hub_by_type(info, &config);
     hub_refine(info->records, &config);
-    /* A decoder without a head, of which nothing says that it has one, encodes. */
     const sfti_fact *best = sfti_info_best(info, SFT_FACT_KIND);
-    if (!config.head && config.tied != 1 && best && best->trust <= 70
-        && sfti_is(best->value.text, "language_model")
-        && hub_decoder(info->records, config.architecture))
+    if (best && best->trust <= 70 && sfti_is(best->value.text, "language_model")
+        && hub_encodes(info, &config, config.architecture))
         config.kind = "text_encoder";
     info->said = config.said;
     hub_architecture(info, &config);
@@ -190,7 +244,7 @@ static void read_config(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     if (info->adapter.present) return;
     sft_span source = config.name.len > 0 ? config.class_source : config.type_source;
     sfti_info_add_cstr(info, SFT_FACT_KIND, config.kind, source, HUB_TRUST);
-    if (config.kind && strcmp(config.kind, "diffusion_model") == 0 && config.in_channels == 9)
+    if (config.kind && strcmp(config.kind, "diffusion_model") == 0 && config.in_channels.value == 9)
         sfti_info_add_cstr(info, SFT_FACT_VARIANT, "inpaint", source, HUB_TRUST);
     (void)sfti_quantiser_declared(info, text, sidecar->source, &sfti_quantiser_keys,
                                   SFTI_SAYS_QUANTISER, HUB_TRUST);

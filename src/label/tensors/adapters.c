@@ -19,21 +19,35 @@ static const char *type_of(const sfti_adapter_scan *scan) {
     return only < 0 && scan->of_type[SFTI_TYPE_FULL] > 0 ? "full" : scan->other;
 }
 
+/* Ranks of modules without an alpha, which is their rank then. */
+static void tally_bare(const sfti_adapter_scan *scan, sfti_tally *ranks) {
+    const sft_set *set = scan->view->info->set;
+    const sfti_view bare = { .info = scan->view->info };
+    sfti_module m;
+    for (size_t i = 0; i < scan->view->count; i++)
+        if (sfti_adapter_layer(&bare, &scan->suffixes, scan->view->by_name[i], &m) && m.rank > 0
+            && !sfti_set_sibling(set, m.name, ".alpha"))
+            sfti_tally_put(ranks, (double)m.rank);
+}
+
 static void tell_numbers(const sfti_adapter_scan *scan) {
     sft_info *info = scan->view->info;
     sfti_adapter *adapter = &info->adapter;
     bool peft = adapter->format && strcmp(adapter->format, "peft") == 0;
     bool mlx = adapter->format && strcmp(adapter->format, "mlx") == 0;
-    bool has_alpha = scan->of_type[SFTI_TYPE_LORA] + scan->of_type[SFTI_TYPE_LOHA]
-                   + scan->of_type[SFTI_TYPE_LOKR] + scan->of_type[SFTI_TYPE_GLORA] > 0;
+    uint64_t has_alpha = scan->of_type[SFTI_TYPE_LORA] + scan->of_type[SFTI_TYPE_LOHA]
+                       + scan->of_type[SFTI_TYPE_LOKR] + scan->of_type[SFTI_TYPE_GLORA];
     adapter->rank = sfti_tally_range(&scan->ranks);
-    if (scan->conv_ranks.any)
-      adapter->conv_rank = (uint64_t)sfti_tally_range(&scan->conv_ranks).mode;
+    if (scan->conv_ranks.any && !(scan->conv_ranks.min < scan->conv_ranks.max))
+        adapter->conv_rank = (uint64_t)scan->conv_ranks.min;
     /* a tensor that modules share does not tell their number; a prompt changes none */
     bool unknown = scan->modules == 0 && scan->shared > 0 && adapter->type;
     adapter->modules = unknown ? UINT64_MAX : scan->modules;
-    if (scan->alphas > 0 && has_alpha && !info->options.header_only && !info->options.no_data)
-        sfti_adapter_alphas(info, scan->alphas);
+    sfti_tally *bare = sfti_info_take_zeroed(info, sizeof *bare);
+    if (bare && scan->alphas < has_alpha && !peft && !mlx) tally_bare(scan, bare);
+    if (bare && scan->alphas > 0 && has_alpha && !info->options.header_only
+        && !info->options.no_data)
+        sfti_adapter_alphas(info, scan->alphas, bare);
     if (scan->alphas == 0 && has_alpha && !peft && !mlx && adapter->rank.known) {
         adapter->alpha = adapter->rank;
         adapter->alpha_assumed = true;
@@ -117,7 +131,8 @@ bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
                  || (scan->shared > 0 && scan->modules == 0);
     tell_numbers(scan);
     sfti_adapter_sum(scan);
-    const char *denoiser = architecture ? sfti_denoiser_part(info, architecture) : NULL;
+    const char *denoiser = sfti_denoiser_part(info->records,
+                                              sfti_model_record(info->records, architecture));
     if (!architecture)
         denoiser = sfti_forms_hold(scan->forms, sft_span_cstr(unets)) ? "unet" : "transformer";
     for (int i = 0; i < SFTI_ADAPTER_PARTS && !language; i++)

@@ -18,9 +18,9 @@ typedef struct sfti_tally {
 void sfti_tally_put(sfti_tally *tally, double value);
 /* mode: the most frequent; of several the lowest. */
 sfti_bounds sfti_tally_range(const sfti_tally *tally);
-/* Read alpha scalars (most of them at most) into info->adapter: those of
- * the first file that has any. What cannot be read stays unknown. */
-void sfti_adapter_alphas(sft_info *info, uint64_t most);
+/* Read alpha scalars (most of them at most) into info->adapter: those of the first file that has
+ * any, and also these of modules that have none. What cannot be read stays unknown. */
+void sfti_adapter_alphas(sft_info *info, uint64_t most, const sfti_tally *also);
 
 /* One adapted layer. */
 typedef struct sfti_module {

@@ -144,7 +144,7 @@ static void read_alphas(sft_info *info, alpha_reader *reader, const sft_tensor *
     }
 }
 
-void sfti_adapter_alphas(sft_info *info, uint64_t most) {
+void sfti_adapter_alphas(sft_info *info, uint64_t most, const sfti_tally *also) {
     sfti_tally *values = sfti_info_take_zeroed(info, sizeof *values);
     const sft_tensor **alphas = sfti_info_take(info, (size_t)most * sizeof *alphas);
     alpha_reader reader = { NULL, sfti_info_take(info, ALPHA_BLOCK), 0, 0, false };
@@ -160,15 +160,31 @@ void sfti_adapter_alphas(sft_info *info, uint64_t most) {
         if (count > 0)
             read_alphas(info, &reader, alphas, count, values, &info->adapter.alpha_sampled);
     }
+    for (size_t i = 0; values->any && i < also->count; i++)
+        for (uint64_t n = 0; n < also->rows[i].times; n++)
+            sfti_tally_put(values, also->rows[i].value);
     info->adapter.alpha = sfti_tally_range(values);
     if (!values->any) info->adapter.alpha_sampled = false;
 }
 
+static double scale_of(const sfti_adapter *adapter, double alpha, double rank) {
+    bool root = adapter->rslora && !adapter->root_in_alpha;
+    return alpha / (root ? sfti_root(rank) : rank);
+}
+
+/* But for what rounding makes of one. */
+static bool same_scale(double a, double b) {
+    return (a - b) * (a - b) <= 1e-12 * a * b;
+}
+
+/* One for all modules, or none: the least, the largest and the commonest go together. */
 void sfti_adapter_scale(sft_info *info) {
     sfti_adapter *adapter = &info->adapter;
+    const sfti_bounds *alpha = &adapter->alpha, *rank = &adapter->rank;
     adapter->scale = -1;
-    if (!adapter->rank.known || !adapter->alpha.known || !(adapter->rank.mode > 0)) return;
-    bool root = adapter->rslora && !adapter->root_in_alpha;
-    double divisor = root ? sfti_root(adapter->rank.mode) : adapter->rank.mode;
-    adapter->scale = adapter->alpha.mode / divisor;
+    if (!rank->known || !alpha->known || !(rank->min > 0)) return;
+    double scale = scale_of(adapter, alpha->mode, rank->mode);
+    if (same_scale(scale, scale_of(adapter, alpha->min, rank->min))
+        && same_scale(scale, scale_of(adapter, alpha->max, rank->max)))
+        adapter->scale = scale;
 }

@@ -52,6 +52,11 @@ static bool is_beside_scales(const sfti_view *view, size_t i,
     return false;
 }
 
+/* TensorRT keeps four codes of four bits in one, beside a scale for each group. */
+static bool holds_halves(sft_dtype dtype) {
+    return dtype == SFT_F16 || dtype == SFT_BF16;
+}
+
 static bool is_codes(const sfti_quant *quant, size_t i) {
     const sfti_codes *codes = quant->codes;
     const sfti_view *view = quant->view;
@@ -60,6 +65,10 @@ static bool is_codes(const sfti_quant *quant, size_t i) {
         if (sfti_ends(tensor->name, codes->ends[k])
             && (!codes->beside[k] || sfti_layer_tensor(view->info, tensor, codes->beside[k])))
             return true;
+    if (tensor->rank == 2 && holds_halves(tensor->dtype)) {
+        const sft_tensor *scales = sfti_layer_tensor(view->info, tensor, "weights_scaling_factor");
+        return scales && scales->rank == 2 && sfti_ends(tensor->name, ".weight");
+    }
     return tensor->rank > 1 && has_integers(tensor->dtype) && tensor->dtype != SFT_I64
         && tensor->dtype != SFT_U64 && is_beside_scales(view, i, codes->texts);
 }
@@ -71,19 +80,25 @@ static bool is_bytes_column(const sfti_quant *quant, const sft_tensor *tensor) {
         || (tensor->dtype == SFT_U8 && quant->of_row && sfti_mark_weight(tensor));
 }
 
-/* Whether it accompanies packed weights: exponents, all that is called so where the file has any
- * layout that is known, else what stands beside codes. */
+/* Whether it accompanies packed weights: exponents, all that is listed where the file has any
+ * layout that is known, else what is called as scales are and stands beside codes. */
 static bool accompanies(const sfti_quant *quant, const sft_tensor *tensor) {
     static const char *const ends[] = { "", ".weight", ".qweight", ".weight_packed" };
     if (tensor->dtype == SFT_F8_E8M0 && sfti_ends(tensor->name, "scale")) return true;
-    if (!sfti_mark_beside(quant, tensor)) return false;
     sft_span stem = module_before(tensor->name);
-    if (quant->id || stem.len == 0) return quant->id != NULL;
+    bool listed = sfti_mark_beside(quant, tensor) != 0;
+    if (listed && (quant->id || stem.len == 0)) return quant->id != NULL;
+    if (stem.len == 0
+        || (!listed && (quant->marks == 0
+                        || !leaf_tells(sfti_from(tensor->name, stem.len), quant->codes->texts))))
+        return false;
     stem.len--;
     for (size_t i = 0; i < SFTI_COUNT(ends); i++) {
         const sft_tensor *of = sfti_set_sibling(quant->info->set, stem, ends[i]);
         if (!of || of == tensor) continue;
-        if (has_integers(of->dtype) || is_bytes_column(quant, of)) return true;
+        if (has_integers(of->dtype) || is_bytes_column(quant, of)
+            || sfti_mark_weight(of) & SFTI_MARK_F8)
+            return true;
     }
     return false;
 }
@@ -141,7 +156,9 @@ static bool is_undecided(const sfti_quant *quant, const sft_tensor *tensor,
                          const sfti_shape *shape) {
     const sft_info *info = quant->info;
     if (tensor->dtype == SFT_I8)
-        return shape && shape->rank == 2 && shape->least[1] == tensor->shape[1];
+        return shape && (shape->rank == SFTI_SHAPE_HIDDEN
+                             ? shape->twofold
+                             : shape->rank == 2 && shape->least[1] == tensor->shape[1]);
     return (tensor->dtype == SFT_I32 || tensor->dtype == SFT_U32)
         && (sfti_ends(tensor->name, ".qweight") || sfti_layer_tensor(info, tensor, "scales")
             || sfti_layer_tensor(info, tensor, "weight_scale"))
@@ -202,10 +219,4 @@ void sfti_add_component(sft_info *info, sfti_list *list, const char *part,
                                                 : sft_dtype_describe((sft_dtype)dtype)->name;
     SFTI_PUSH(info, list, sfti_component, .part = part, .architecture = architecture,
               .dtype = name, .bytes = sums->bytes, .weights = sums->weights);
-}
-
-const char *sfti_denoiser_part(const sft_info *info, const char *architecture) {
-    const sfti_record *of = sfti_model_record(info->records, architecture);
-    bool unet = of && sfti_record_row_of(info->records, of, SFTI_DENOISER_PART, NULL);
-    return unet ? "unet" : "transformer";
 }

@@ -7,12 +7,12 @@
 
 #include <string.h>
 
-#define MARKS_OF_WEIGHTS 11
+#define MARKS_OF_WEIGHTS 12
 #define MARKS_MOST 32
 
 static const char *const mark_names[MARKS_OF_WEIGHTS] = {
     "qweight", "weight_packed", "f4", "f8", "i8", "u8", "u32", "mx_blocks", "scale_bytes",
-    "scale_rows", "rows_packed",
+    "scale_rows", "rows_packed", "scale_fours",
 };
 
 /* The ends of names of what accompanies packed weights, which is no parameter of the model. */
@@ -32,6 +32,15 @@ static uint32_t mark_of(const sfti_records *records, sft_span name) {
     return 0;
 }
 
+/* Whether weights beside these scales are of two columns a byte. */
+static bool are_of_fours(const sfti_quant *quant, const sft_tensor *scale) {
+    const sft_tensor *codes = sfti_layer_tensor(quant->info, scale, "weight");
+    sfti_shape shape;
+    return codes && codes->rank > 1 && scale->dtype == SFT_F8_E4M3
+        && sfti_shape_of(quant->info->set, codes, &shape) && shape.rank == codes->rank
+        && shape.most[shape.rank - 1] / 2 == codes->shape[shape.rank - 1];
+}
+
 uint32_t sfti_mark_beside(const sfti_quant *quant, const sft_tensor *tensor) {
     const quant_end *ends = quant->ends;
     size_t row = sfti_suffixes_find(&quant->suffixes, tensor->name);
@@ -40,6 +49,7 @@ uint32_t sfti_mark_beside(const sfti_quant *quant, const sft_tensor *tensor) {
     if (!(mark & quant->scale)) return mark;
     if (sfti_ends(tensor->name, ".weight_scale") && tensor->rank == 1 && tensor->shape[0] > 1)
         mark |= SFTI_MARK_SCALE_ROWS;
+    if (are_of_fours(quant, tensor)) mark |= SFTI_MARK_SCALE_FOURS;
     return bytes ? mark | SFTI_MARK_SCALE_BYTES : mark;
 }
 
@@ -387,7 +397,8 @@ const char *sfti_precision(sft_info *info, const sfti_sums *sums, const sfti_qua
     static const char *const by_bits[9] = { "mixed", "int1", "int2", "int3", "int4",
                                             "int5", "int6", "int7", "int8" };
     if (sums->bytes == 0) return NULL;
-    info->guesses_bits = quant->id && quant->guessed;
+    bool unknown = sums->weights.hidden || sums->weights.undecided > 0;
+    info->guesses_bits = quant->id ? quant->guessed : unknown;
     if (info->guesses_bits) return NULL;
     const char *told = quant->id ? sfti_told_precision(info, sft_span_cstr(quant->id)) : NULL;
     if (told) return told;

@@ -14,6 +14,7 @@ enum {
     SFTI_MARK_SCALE_BYTES = 1u << 8, /* scales are exponents or bytes: U8 or F8_E8M0 */
     SFTI_MARK_SCALE_ROWS = 1u << 9,  /* weight_scale in one dimension */
     SFTI_MARK_ROWS_PACKED = 1u << 10, /* qweight has as many columns as its scales */
+    SFTI_MARK_SCALE_FOURS = 1u << 11, /* weight_scale for each 16 columns, two of them a byte */
     SFTI_MARK_WORDS = SFTI_MARK_QWEIGHT | SFTI_MARK_WEIGHT_PACKED | SFTI_MARK_U32
 };
 

@@ -176,8 +176,6 @@ void sfti_sum_all(sfti_sums *sums, const sfti_sums *more);
 /* Push a component with the sums. */
 void sfti_add_component(sft_info *info, sfti_list *list, const char *part,
                         const char *architecture, const sfti_sums *sums);
-/* "unet" or "transformer", by the architecture. */
-const char *sfti_denoiser_part(const sft_info *info, const char *architecture);
 
 /* ── Other kinds (adapters.c, embeddings.c); false if it is none ── */
 

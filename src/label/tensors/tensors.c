@@ -196,8 +196,9 @@ static bool info_denoiser(const sfti_view *view, const component_sums *sums) {
     add_matched(info, whole ? "checkpoint" : matched.kind, &matched);
     sfti_match_variants(&at, matched.architecture, matched.trust);
     add_prediction(&at);
+    const sfti_record *of = sfti_model_record(info->records, matched.architecture);
     sfti_add_component(info, &info->components,
-                       unet ? "unet" : sfti_denoiser_part(info, matched.architecture),
+                       unet ? "unet" : sfti_denoiser_part(info->records, of),
                        matched.architecture, &sums->rest);
     add_components(view, sums, matched.architecture);
     if (sums->rows[0].tensors > 0) info->size = "full";

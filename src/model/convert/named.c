@@ -124,7 +124,8 @@ sft_code sfti_set_named(const sft_set *set, sft_set *owned, const sft_allocator 
     sfti_image_of of = { .parts = a->parts, .count = a->count, .metadata = a->pairs,
                          .metadata_count = a->pair_count, .plan = &a->plan, .arena = &a->arena,
                          .owner = a, .close = close_named, .mode = named_mode,
-                         .input_bytes = sft_set_file_bytes(set) };
+                         .input_bytes = sft_set_file_bytes(set),
+                         .is_partial = sfti_set_is_partial(set) };
     code = sfti_image_set(&of, sft_set_shard_path(set, 0), out, err);
     if (!code) a->owned = owned;
     return code;

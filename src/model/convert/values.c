@@ -39,6 +39,7 @@ sft_code sft_conversion_set(sft_conversion *conversion, sft_set *set, const char
     sfti_image_of of = { .parts = parts, .count = count, .metadata_count = c->metadata_count,
                          .plan = &plan, .arena = &c->arena, .owner = owner,
                          .close = close_conversion, .mode = conversion_mode,
-                         .input_bytes = sft_set_file_bytes(c->set), .serial = true };
+                         .input_bytes = sft_set_file_bytes(c->set),
+                         .is_partial = sfti_set_is_partial(c->set), .serial = true };
     return sfti_image_set(&of, path, out, err);
 }

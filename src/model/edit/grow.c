@@ -87,8 +87,11 @@ static sft_code replace_file(sft_edit *edit, const replacement *r, const sft_job
     if (code) return code;
     code = sft_sink_limit_mode(&sink, edit->limit, err);
     if (!code) code = fill_new_file(edit, r, &sink, job, method, err);
-    if (!code && *method != SFT_EDIT_INSERT && r->is_target)
-        code = sfti_edit_same(edit, -1, err);
+    if (!code && *method != SFT_EDIT_INSERT)
+        code = sfti_edit_same(edit, r->is_target ? -1 : r->fd, err);
+    if (!code && !r->is_target)
+        code = sfti_file_edited(edit->path, &edit->info, sft_file_header(edit->file), false,
+                                &edit->alloc, NULL, err);
     if (!code && *method != SFT_EDIT_INSERT) return sft_sink_finish(&sink, err);
     sft_sink_abandon(&sink);
     return code;

@@ -1,5 +1,6 @@
 /* The file that an edit changes, locked and as it was opened. Tests: test_edit_odd.c. */
 #include "base/endian.h"
+#include "bytes/hold.h"
 #include "edit/edit.h"
 
 #include <errno.h>
@@ -31,10 +32,6 @@ sft_code sfti_edit_open_file(const char *path, const char *beneath, bool writabl
 
 /* ── The file to be changed ── */
 
-static sft_code edit_busy(const char *found, sft_error *err) {
-    return sfti_fail(err, SFT_EDIT_BUSY, "expected the file as it was opened, found %s", found);
-}
-
 sft_code sfti_edit_same(const sft_edit *edit, int fd, sft_error *err) {
     const os_info *then = &edit->info;
     for (int look = fd < 0; look < 2; look++) { /* at what is open, and at what has the name */
@@ -46,7 +43,7 @@ sft_code sfti_edit_same(const sft_edit *edit, int fd, sft_error *err) {
                                 look ? "look at the file again" : "look at the file");
         if (now.inode != then->inode || now.device != then->device || now.size != then->size ||
             now.mtime_ns != then->mtime_ns)
-            return edit_busy("that it was changed since", err);
+            return sfti_fail_changed(err);
     }
     return SFT_OK;
 }
@@ -72,11 +69,7 @@ sft_code sfti_target_open(sft_edit *edit, sfti_target *target, sft_error *err) {
         if (code) return code;
     }
     error = sfti_os_lock(target->fd);
-    if (error == EAGAIN) {
-        sft_code code = edit_busy("another program that changes it", err);
-        if (err) err->os_errno = error;
-        return code;
-    }
+    if (error == EAGAIN) return sfti_fail_held(err);
     sft_code code = sfti_edit_same(edit, target->fd, err);
     if (code) return code;
     /* the header that was read is still there */
@@ -86,7 +79,8 @@ sft_code sfti_target_open(sft_edit *edit, sfti_target *target, sft_error *err) {
         error = sfti_os_pread(target->fd, piece, want, at, &got);
         if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the header again");
         if (got == 0 || memcmp(piece, target->old_head + at, got) != 0)
-            return edit_busy("another header", err);
+            return sfti_fail(err, SFT_EDIT_BUSY,
+                             "expected the file as it was opened, found another header");
         at += got;
     }
     return SFT_OK;

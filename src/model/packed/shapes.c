@@ -124,12 +124,15 @@ static bool unpack_column(packed_tensor *p) {
     return whole ? set_matrix(p, rows, p->out->elements / rows) : true;
 }
 
-/* compressed-tensors: codes of 1 to 8 bits along a row. */
+/* compressed-tensors: codes of 1 to 8 bits along a row, but in tiles for Marlin. */
 static bool unpack_dense(packed_tensor *p) {
     uint64_t rows = p->tensor->shape[0], words = p->tensor->shape[1], bits = 0;
-    const sft_tensor *order = beside(p, "weight_g_idx", 1);
+    const sft_tensor *order = beside(p, "weight_g_idx", 1), *scale = beside(p, "weight_scale", 2);
     const sft_tensor *zeros = beside(p, "weight_zero_point", 2);
     if (!sfti_ends(p->tensor->name, "_packed") || words == 0) return false;
+    if (sfti_set_sibling(p->set, p->stem, "scale_packed") || beside(p, "meta", 2)
+        || (scale && scale->shape[0] != rows))
+        return false;
     if (order) return set_matrix(p, rows, order->shape[0]);
     if (zeros) bits = bits_of_words(zeros->shape[0], rows);
     (void)set_last(p, times(words - 1, 32) / (bits ? bits : MOST_BITS) + 1,
@@ -173,19 +176,22 @@ static bool unpack_mlx(packed_tensor *p) {
     return least <= most && set_last(p, least, most);
 }
 
-/* Whether bytes hold one code or two: with one factor a row in one dimension, which is ComfyUI's
- * rotated codes or others' whole ones, or with scales that nothing explains. */
-static bool may_be_halves(const packed_tensor *p) {
+/* Bytes of [out, in] beside scales that are known, one code each; or two, as ComfyUI's rotated
+ * codes have them, where a scale is a factor a row in one dimension or an exponent. By others
+ * nobody can tell which they are, nor which side is out. */
+static void unpack_bytes(packed_tensor *p) {
     static const char *const whole[] = { "SCB", "weight_scale", "weight_scale_inv",
                                          "scale_weight" };
-    static const char *const strange[] = { "scale", "scales", "weight_scales" };
-    const sft_tensor *scale = sfti_set_sibling(p->set, p->stem, "weight_scale");
-    for (size_t i = 0; i < SFTI_COUNT(whole); i++)
-        if (sfti_set_sibling(p->set, p->stem, whole[i]))
-            return are_exponents(scale) || (scale && scale->rank == 1 && scale->shape[0] > 1);
-    for (size_t i = 0; i < SFTI_COUNT(strange); i++)
-        if (sfti_set_sibling(p->set, p->stem, strange[i])) return true;
-    return false;
+    uint64_t rows = p->tensor->shape[0], bytes = p->tensor->shape[1];
+    const sft_tensor *scale = NULL;
+    for (size_t i = 0; i < SFTI_COUNT(whole) && !scale; i++)
+        scale = sfti_set_sibling(p->set, p->stem, whole[i]);
+    bool one = scale && sft_tensor_elements(scale) == 1;
+    p->out->twofold = true;
+    if (!scale || (!one && scale->rank == 1 && scale->shape[0] != rows)) return;
+    bool factors = !one && scale->rank == 1 && sfti_ends(scale->name, "weight_scale");
+    p->out->twofold = false;
+    (void)set_last(p, bytes, factors || are_exponents(scale) ? times(bytes, 2) : bytes);
 }
 
 /* ComfyUI's codes of 4 bits, and nunchaku's; else whole bytes. */
@@ -203,7 +209,7 @@ static void unpack_codes(packed_tensor *p) {
         if (width == times(groups, 64) || width == times(groups, 16))
             (void)set_last(p, width, width);
     } else {
-        (void)set_last(p, bytes, may_be_halves(p) ? width : bytes);
+        unpack_bytes(p);
     }
 }
 
@@ -234,6 +240,10 @@ bool sfti_shape_of(const sft_set *set, const sft_tensor *tensor, sfti_shape *out
     case SFT_I32:
         if (named && rank == 2) (void)unpack_words(&p);
         return true;
+    case SFT_I16:
+    case SFT_U16:
+    case SFT_I64:
+    case SFT_U64: return named;
     case SFT_I8:
         if (named && unpack_blocks(&p)) return true;
         if (named && rank == 2) unpack_codes(&p);

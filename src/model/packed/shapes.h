@@ -14,11 +14,13 @@ typedef struct sfti_shape {
     uint32_t rank;     /* SFTI_SHAPE_HIDDEN: not to be seen */
     uint64_t elements; /* then: their number, 0 where that is not to be seen either */
     bool padded;       /* sizes are most, or less by what it was rounded up */
-    bool twofold;      /* sizes are least times a power of two */
+    bool twofold;      /* sizes are least times a power of two; where they are not to be seen, a
+                        * byte holds one value or two */
     uint64_t least[SFTI_SHAPE_RANK], most[SFTI_SHAPE_RANK];
 } sfti_shape;
 static inline bool sfti_may_be_packed(const sft_tensor *tensor) {
-    const uint32_t dtypes = 1u << SFT_U8 | 1u << SFT_I8 | 1u << SFT_I32 | 1u << SFT_U32
+    const uint32_t dtypes = 1u << SFT_U8 | 1u << SFT_I8 | 1u << SFT_I16 | 1u << SFT_U16
+                          | 1u << SFT_I32 | 1u << SFT_U32 | 1u << SFT_I64 | 1u << SFT_U64
                           | 1u << SFT_F8_E4M3 | 1u << SFT_F8_E5M2;
     bool column = tensor->rank == 2 && tensor->shape[1] == 1;
     return tensor->rank > 0 && (column || dtypes >> tensor->dtype & 1);

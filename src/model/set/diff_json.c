@@ -2,6 +2,7 @@
 #include "base/result.h"
 #include "base/tree.h"
 #include "set/diff.h"
+#include "set/image.h"
 
 static void djson_shape(sfti_json_writer *w, const sft_tensor *tensor) {
     sfti_json_open(w, '[');
@@ -79,7 +80,10 @@ static sft_code djson_result(sfti_json_writer *w, const sft_diff *diff, const ch
     sfti_json_path(w, other);
     sfti_json_close(w, '}');
     sfti_json_put_bool(w, "ok", true);
-    sfti_json_put_bool(w, "same", sft_diff_same(diff));
+    bool is_partial = sfti_set_is_partial(diff->sides[0].set) ||
+                      sfti_set_is_partial(diff->sides[1].set);
+    if (sft_diff_same(diff) && is_partial) sfti_json_put_null(w, "same");
+    else sfti_json_put_bool(w, "same", sft_diff_same(diff));
     sfti_json_put_uint(w, "equal", diff->equal);
     sfti_json_put_uint(w, "close", diff->close);
     sfti_json_put_double(w, "max_abs", diff->max_abs);

@@ -137,13 +137,17 @@ sft_code sfti_image_set(const sfti_image_of *of, const char *path, sft_set **out
     m->of.plan = NULL; /* the caller's */
     sft_source source = { m, &image_source_vtable, sft_plan_total(m->plan), NULL, false };
     uint64_t input_bytes = m->of.input_bytes; /* closing the source frees m */
+    bool is_partial = m->of.is_partial;
     code = sft_open_source(source, &options, &file, err);
     if (!code) code = sft_set_from_file(file, path, out, err);
     if (code) return code;
     (*out)->input_bytes = input_bytes;
+    (*out)->is_partial = is_partial;
     (*out)->image = m;
     return SFT_OK;
 }
+
+bool sfti_set_is_partial(const sft_set *set) { return set->is_partial; }
 
 const sft_source *sfti_image_values(const sft_set *set, const sft_tensor *tensor) {
     const image *m = set->image;

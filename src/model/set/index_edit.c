@@ -7,9 +7,9 @@
 #include "base/sink.h"
 #include "base/splice.h"
 #include "base/utf8.h"
-#include "os/io.h"
+#include "bytes/hold.h"
+#include "set/index_edit.h"
 #include "set/set.h"
-#include "safetensors_index.h"
 
 #include <string.h>
 
@@ -184,6 +184,8 @@ static sft_code edit_index_text(index_edit *e) {
 static sft_code edit_run(index_edit *e, const char *path, const char *to,
                          const sft_path_options *options, bool *changed) {
     sfti_set_how all;
+    os_info then, now;
+    bool known = sfti_os_info_path(path, true, &then) == 0;
     sft_code code = sfti_set_settle(NULL, &all, e->err);
     all.open.alloc = options->alloc;
     if (!code) code = sfti_index_load(path, &all, &e->index, e->err);
@@ -205,15 +207,19 @@ static sft_code edit_run(index_edit *e, const char *path, const char *to,
     char *text = sfti_arena_array(&e->index.arena, len, 1);
     if (!text) return sfti_fail_memory(e->err, len);
     sfti_cuts_apply(&e->cuts, e->index.text, text);
+    if (known && (sfti_os_info_path(path, true, &now) || !sfti_is_same_file(&then, &now)))
+        return sfti_fail_changed(e->err);
     code = sft_sink_path(to ? to : path, &own, &sink, e->err);
     return code ? code : sfti_sink_fill(&sink, (sft_span){ text, (size_t)len }, e->err);
 }
 
 static SFTI_OPTIONS_TAKE(index_edit_take, sft_index_changes, SFT_INDEX_CHANGES_INIT, dry_run)
 
-sft_code sft_index_rewrite(const char *path, const sft_index_changes *changes, const char *to,
-                           const sft_path_options *options, bool *changed, sft_error *err) {
+static sft_code rewrite(const char *path, const sft_index_changes *changes, const char *to,
+                        const sft_path_options *options, bool held, bool *changed,
+                        sft_error *err) {
     index_edit e = { .err = err };
+    sfti_file_lock hold = { .fd = -1 };
     sft_path_options own;
     if (changed) *changed = false;
     if (!path) return sfti_set_path_fail(err);
@@ -222,7 +228,21 @@ sft_code sft_index_rewrite(const char *path, const sft_index_changes *changes, c
     if (code) return code;
     if (e.changes.place_count > 0 && (e.changes.tensor_count > 0 || e.changes.shard_count > 0))
         return sfti_misuse(err, "expected places or other names, found both");
-    code = edit_run(&e, path, to, &own, changed);
+    bool replaces = !e.changes.dry_run && (!to || strcmp(to, path) == 0);
+    if (replaces && !held) code = sfti_hold_take(path, &hold, err);
+    if (!code) code = edit_run(&e, path, to, &own, changed);
     sfti_index_release(&e.index);
+    sfti_hold_end(&hold);
     return code;
+}
+
+sft_code sft_index_rewrite(const char *path, const sft_index_changes *changes, const char *to,
+                           const sft_path_options *options, bool *changed, sft_error *err) {
+    return rewrite(path, changes, to, options, false, changed, err);
+}
+
+sft_code sfti_index_rewrite_held(const char *path, const sft_index_changes *changes,
+                                 const char *to, const sft_path_options *options, bool *changed,
+                                 sft_error *err) {
+    return rewrite(path, changes, to, options, true, changed, err);
 }

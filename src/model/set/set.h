@@ -14,6 +14,7 @@ struct sft_set {
     const char *index_path;
     sft_span index_metadata;
     uint64_t input_bytes; /* of the files that an image is read from; 0: those of `files` */
+    bool is_partial; /* these hold more tensors, which are not read */
     const struct image *image; /* image.c; NULL: of files */
     const sft_files *from; /* of which some paths may be; or NULL */
     size_t count;

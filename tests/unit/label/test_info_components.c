@@ -20,6 +20,7 @@
     "first_stage_model.decoder.conv_in.weight[512,4,3,3] first_stage_model.decoder.up.3.x[1] " \
     "first_stage_model.decoder.conv_out.weight[3,128,3,3] " \
     "first_stage_model.decoder.mid.block_1.norm1.weight[512] " \
+    "cond_stage_model.transformer.text_model.embeddings.position_embedding.weight[77,768] " \
     "cond_stage_model.transformer.text_model.encoder.layers.{0-11}.mlp.fc1.weight[3072,768] "
 #define FLUX(img) \
     "double_blocks.{0-18}.img_attn.norm.key_norm.scale[128] " \
@@ -107,9 +108,9 @@ static void encoders_are_numbered(void **state) {
     for (size_t i = 0; i < 3; i++) {
         char text[2048];
         snprintf(text, sizeof text,
-                 "%s" LDM "x[1] " T5 "shared.weight[9,4096] "
-                 T5 "encoder.block.{0-23}.layer.0.SelfAttention.k.weight[8,8] "
-                 T5 "encoder.block.{0-23}.layer.1.DenseReluDense.wi_1.weight[8,4096]",
+                 "%s" LDM "x[1] " T5 "shared.weight[32128,4096] "
+                 T5 "encoder.block.{0-23}.layer.0.SelfAttention.k.weight[4096,4096] "
+                 T5 "encoder.block.{0-23}.layer.1.DenseReluDense.wi_1.weight[10240,4096]",
                  cases[i].tensors);
         composed *made = compose(text);
         const sfti_component *last = component_at(&made->info.components,

@@ -127,7 +127,7 @@ static const beside_case cases[] = {
     { "heads by other names", NULL,
       CONFIG("{\"model_type\":\"llama\",\"num_hidden_layers\":2,\"hidden_size\":64,\"n_head\":8,"
              "\"tie_word_embeddings\":true}"),
-      { "llm=2/64/8/8/0" }, NOTHING, NULL, false },
+      { "llm=2/64/8/0/0" }, NOTHING, NULL, false },
     { "one head for keys and values", NULL,
       CONFIG("{\"model_type\":\"falcon\",\"num_hidden_layers\":2,\"hidden_size\":64,"
              "\"num_attention_heads\":8,\"num_kv_heads\":8,\"multi_query\":true,"
@@ -142,7 +142,7 @@ static const beside_case cases[] = {
       CONFIG("{\"model_type\":\"llama\",\"tie_word_embeddings\":true,\"text_config\":{"
              "\"num_hidden_layers\":2,\"hidden_size\":64,\"num_attention_heads\":8,"
              "\"num_key_value_heads\":null,\"vocab_size\":9}}"),
-      { "llm=2/64/8/8/9" }, NOTHING, NULL, false },
+      { "llm=2/64/8/0/9" }, NOTHING, NULL, false },
     { "beside an adapter", NULL,
       CONFIG("{\"architectures\":[\"LlamaForCausalLM\"],\"num_hidden_layers\":32,\"hidden_size\":8,"
              "\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4}}"),

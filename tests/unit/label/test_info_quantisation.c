@@ -13,6 +13,7 @@
 #define LLAMA(l) \
     "model.layers.{0-" l "}.self_attn.q_proj.weight[4096,4096] " \
     "model.layers.{0-" l "}.self_attn.k_proj.weight[1024,4096] " \
+    "model.layers.{0-" l "}.self_attn.o_proj.weight[4096,4096] " \
     "model.layers.{0-" l "}.mlp.gate_proj.weight[14336,4096] " \
     "model.layers.{0-" l "}.input_layernorm.weight[4096] " \
     "model.embed_tokens.weight[128256,4096] model.norm.weight[4096] "
@@ -55,6 +56,10 @@ static void precision_of_packed_weights(void **state) {
           "mixed" },
         { "a.{0-29}.qweight:I32[8,64] a.{0-29}.g_idx:I32[64] b.qweight:I32[16,64] b.g_idx:I32[64]",
           "int4" },
+        /* codes that nothing explains */
+        { "a.weight:I8[64,32] a.per_channel_scale[64]", NULL },
+        { "a.weight[64,16] a.weights_scaling_factor[1,64]", NULL },
+        { "a.weight:I16[16,64] a.scales[64,1] a.tables[16]", NULL },
         { "a.weight_packed:U8[64,32] a.weight_scale:U8[64,2] b.weight:F8_E4M3[64,32] "
           "b.weight_scale:F32[64,1]", "mixed" },
         { "a.weight:U32[64,8] a.scales[64] a.biases[64]", NULL }, { "a:F16[0]", NULL },
@@ -85,6 +90,9 @@ static void quantisation_and_true_parameters(void **state) {
         { "a.qweight:I8[64,32] a.wscales[1,64] a.smooth_factor[64]", "svdquant-int4", 4096 },
         { "a.qweight:I8[64,32] a.wtscale[1] a.wscales:F8_E4M3[4,64]", "svdquant-fp4", 4096 },
         { "a.weight:U8[64,32] a.weight_scale:F8_E4M3[64,4] a.weight_scale_2:F32[]", "nvfp4", 4096 },
+        /* ModelOpt's W4A8_AWQ: codes of two rows, factors of 128 columns */
+        { "a.weight:U8[32,128] a.weight_scale:BF16[64,1] a.weight_scale_2:F32[]", "-", 0 },
+        { "a.weight:U8[32,128] a.weight_scale:F8_E4M3[64,1] a.weight_scale_2:F32[]", "-", 0 },
         { "a.weight_packed:I32[64,8] a.weight_scale:BF16[64,1] a.weight_shape:I64[2]",
           "compressed-tensors", 0 },
         { "a.weight_packed:U8[64,32] a.weight_scale:F8_E4M3[64,4] a.weight_global_scale:F32[1]",
@@ -163,6 +171,12 @@ static void quantisation_and_true_parameters(void **state) {
         { "a.B:I32[4,128] a.s[1,64]", "-", 0 },
         { "a.weight:I8[64,64] a.weight_scales[64]", "-", 0 },
         { "a.strange:I16[8,64] a.row_scales[64]", "-", 0 },
+        /* TensorRT-LLM: whole bytes or halves, words of halves; and bytes that are floats */
+        { "a.weight:I8[64,32] a.per_channel_scale[64]", "-", 0 },
+        { "a.weight[64,16] a.weights_scaling_factor[1,64] a.prequant_scaling_factor[64]", "-", 0 },
+        { "a.weight:F8_E4M3[64,64] a.weights_scaling_factor:F32[1] "
+          "a.activation_scaling_factor:F32[1]", "fp8", 4096 },
+        { "a.weight:F8_E4M3[64,64] a.odd_scale:F32[64]", "fp8", 4096 },
         /* one factor a row in one dimension: bytes of one code, or of two that nothing declares */
         { "a.weight:I8[64,32] a.weight_scale:F32[64]", "int8@60", 0 },
         { "a.weight:I8[64,32] a.weight_scale:F32[64] a.comfy_quant:U8[9]", "int4", 4096 },
@@ -216,21 +230,26 @@ static void sizes_of_language_models(void **state) {
         { LLAMA("31"), { 32, 4096, 32, 8, 128256 } },
         { "model.layers.{0-23}.self_attn.q_proj.weight[896,896] "
           "model.layers.{0-23}.self_attn.k_proj.weight[128,896] "
+          "model.layers.{0-23}.self_attn.o_proj.weight[896,896] "
           "model.layers.0.self_attn.q_proj.bias[1] "
           "model.layers.0.self_attn.k_proj.bias[1] model.layers.0.mlp.gate_proj.weight[1,1] "
           "model.embed_tokens.weight[151936,896]", { 24, 896, 14, 2, 151936 } },
         { "model.layers.{0-27}.self_attn.q_proj.weight[2048,1024] "
           "model.layers.{0-27}.self_attn.k_proj.weight[1024,1024] "
+          "model.layers.{0-27}.self_attn.o_proj.weight[1024,2048] "
           "model.layers.0.self_attn.q_norm.weight[128] model.layers.0.input_layernorm.weight[1024] "
           "model.layers.0.mlp.gate_proj.weight[1,1] model.embed_tokens.weight[151936,1024]",
           { 28, 1024, 16, 8, 151936 } },
-        { "h.{0-11}.attn.c_attn.weight[768,2304] h.0.mlp.c_fc.weight[1,1] wte.weight[50257,768]",
+        { "h.{0-11}.attn.c_attn.weight[768,2304] h.{0-11}.attn.c_proj.weight[768,768] "
+          "h.0.mlp.c_fc.weight[1,1] wte.weight[50257,768]",
           { 12, 768, 12, 12, 50257 } },
         { "model.layers.{0-31}.self_attn.qkv_proj.weight[9216,3072] "
+          "model.layers.{0-31}.self_attn.o_proj.weight[3072,3072] "
         "model.layers.0.mlp.gate_up_proj.weight[1,1] "
           "model.embed_tokens.weight[32064,3072]", { 32, 3072, 32, 32, 32064 } },
         { "bert.embeddings.word_embeddings.weight[30522,768] "
           "bert.encoder.layer.{0-11}.attention.self.query.weight[768,768] "
+          "bert.encoder.layer.{0-11}.attention.output.dense.weight[768,768] "
           "bert.encoder.layer.{0-11}.attention.self.key.weight[768,768]",
           { 12, 768, 12, 12, 30522 } },
         { "model.layers.{0-9}.self_attn.q_proj.weight[3000,3000] "
@@ -250,17 +269,20 @@ static void sizes_of_language_models(void **state) {
           { 2, 1024, 0, 0, 100 } },
         { "model.layers.{0-1}.self_attn.q_proj.weight[1024,1024] "
           "model.layers.{0-1}.self_attn.k_proj.weight[512,1024] "
+          "model.layers.{0-1}.self_attn.o_proj.weight[1024,1024] "
           "model.layers.0.self_attn.rotary_emb.inv_freq[32] model.layers.0.input_layernorm.weight"
           "[1024] "
           "model.layers.0.mlp.gate_proj.weight[1,1] model.embed_tokens.weight[100,1024]",
-          { 2, 1024, 16, 8, 100 } },
+          { 2, 1024, 0, 0, 100 } },
         /* a number for each head: sinks of gpt-oss, T5's biases */
         { "model.layers.{0-1}.self_attn.q_proj.weight[4096,2880] "
           "model.layers.{0-1}.self_attn.k_proj.weight[512,2880] "
+          "model.layers.{0-1}.self_attn.o_proj.weight[2880,4096] "
           "model.layers.{0-1}.self_attn.sinks[64] model.embed_tokens.weight[100,2880]",
           { 2, 2880, 64, 8, 100 } },
         { "encoder.block.{0-1}.layer.0.SelfAttention.q.weight[4096,1024] "
           "encoder.block.{0-1}.layer.0.SelfAttention.k.weight[4096,1024] "
+          "encoder.block.{0-1}.layer.0.SelfAttention.o.weight[1024,4096] "
           "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight[32,32] "
           "decoder.block.{0-1}.layer.0.SelfAttention.q.weight[4096,1024] "
           "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight[32,32] "
@@ -272,6 +294,55 @@ static void sizes_of_language_models(void **state) {
           { 12, 256, 0, 0, 30522 } },
         { LLAMA("2") "model.layers.2.eh_proj.weight[4096,8192]", { 2, 4096, 32, 8, 128256 } },
         { LLAMA("2") "model.layers.1.eh_proj.weight[4096,8192]", { 3, 4096, 32, 8, 128256 } },
+        /* a gate beside the queries (Qwen3-Next); norms by head (StableLM 2 12B); one head for
+         * keys and values (StarCoder); layers that differ in theirs (DeciLM) or are not all
+         * there */
+        { "model.layers.3.self_attn.q_proj.weight[8192,2048] "
+          "model.layers.3.self_attn.k_proj.weight[512,2048] "
+          "model.layers.3.self_attn.o_proj.weight[2048,4096] "
+          "model.layers.3.self_attn.q_norm.weight[256] "
+          "model.layers.{0-3}.input_layernorm.weight[2048] "
+          "model.layers.0.mlp.gate_proj.weight[1,1] model.embed_tokens.weight[100,2048]",
+          { 4, 2048, 16, 2, 100 } },
+        { "model.layers.{0-1}.self_attn.q_proj.weight[5120,5120] "
+          "model.layers.{0-1}.self_attn.k_proj.weight[1280,5120] "
+          "model.layers.{0-1}.self_attn.o_proj.weight[5120,5120] "
+          "model.layers.{0-1}.self_attn.q_layernorm.norms.0.weight[160] "
+          "model.layers.0.mlp.gate_proj.weight[1,1] model.layers.0.input_layernorm.weight[5120]",
+          { 2, 5120, 32, 8, 0 } },
+        { "h.{0-1}.attn.c_attn.weight[896,768] h.{0-1}.attn.c_proj.weight[768,768] "
+          "h.0.mlp.c_fc.weight[1,1] wte.weight[49152,768]", { 2, 768, 12, 1, 49152 } },
+        { LLAMA("2") "model.layers.3.self_attn.q_proj.weight[4096,4096] "
+          "model.layers.3.self_attn.o_proj.weight[4096,4096] "
+          "model.layers.3.self_attn.k_proj.weight[256,4096]", { 4, 4096, 32, 0, 128256 } },
+        { LLAMA("2") "model.layers.4.input_layernorm.weight[4096]", { 0, 4096, 32, 8, 128256 } },
+        { LLAMA("2") "model.layers.03.input_layernorm.weight[4096]", { 3, 4096, 32, 8, 128256 } },
+        /* keys wider than values */
+        { "model.layers.{0-1}.self_attn.q_proj.weight[12288,4096] "
+          "model.layers.{0-1}.self_attn.k_proj.weight[768,4096] "
+          "model.layers.{0-1}.self_attn.o_proj.weight[4096,8192] "
+          "model.layers.0.mlp.gate_proj.weight[1,1] model.layers.0.input_layernorm.weight[4096]",
+          { 2, 4096, 0, 0, 0 } },
+        /* codes whose shape nothing proves: EETQ's are turned, TensorRT-LLM's two a byte, HIGGS has
+         * words of 16 bits */
+        { "model.layers.{0-1}.self_attn.q_proj.weight:I8[4096,4096] "
+          "model.layers.{0-1}.self_attn.q_proj.weight_scales[4096] "
+          "model.layers.{0-1}.self_attn.k_proj.weight:I8[4096,1024] "
+          "model.layers.{0-1}.self_attn.k_proj.weight_scales[1024] "
+          "model.layers.{0-1}.self_attn.o_proj.weight:I8[4096,4096] "
+          "model.layers.{0-1}.self_attn.o_proj.weight_scales[4096] "
+          "model.layers.0.input_layernorm.weight[4096] model.norm.weight[4096]",
+          { 2, 4096, 0, 0, 0 } },
+        { "model.layers.{0-1}.self_attn.q_proj.weight:I8[4096,2048] "
+          "model.layers.{0-1}.self_attn.q_proj.per_channel_scale[4096] "
+          "model.layers.0.self_attn.k_proj.weight[1,1] model.layers.0.mlp.gate_proj.weight[1,1] "
+          "model.layers.0.input_layernorm.weight[4096] model.embed_tokens.weight[100,512]",
+          { 2, 0, 0, 0, 100 } },
+        { "model.layers.{0-1}.self_attn.q_proj.weight:I16[1024,4096] "
+          "model.layers.{0-1}.self_attn.k_proj.weight:I16[256,4096] "
+          "model.layers.{0-1}.self_attn.o_proj.weight:I16[1024,4096] "
+          "model.layers.0.input_layernorm.weight[4096] model.norm.weight[4096]",
+          { 2, 4096, 0, 0, 0 } },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -23,9 +23,9 @@ static const beside_case cases[] = {
       INFO("{\"id\":5,\"id\":6,\"nsfwLevel\":2,\"nsfwLevel\":4,\"air\":\"a\",\"air\":\"b\",\"mode"
            "l\":{\"type\":\"LORA\",\"type\":"
            "\"VAE\",\"allowCommercialUse\":[\"Image\",\"Image\",\" None \",\"Rent\"]}}"),
-      { "civitai=0/5|90|sidecar:x.civitai.info:/id|a|", "level=2\n", "kind=adapter|70|",
+      { "civitai=0/6|90|sidecar:x.civitai.info:/id|b|", "level=4\n", "kind=vae|70|",
         "may=-1/-1/-1 Image Rent\n" },
-      { "kind=vae" }, NULL, false },
+      { "kind=adapter" }, NULL, false },
     { "a level beyond all", NULL, INFO("{\"id\":5,\"nsfwLevel\":2147483648}"), { "civitai=0/5" },
       { "level=" },
       NULL, false },
@@ -59,12 +59,12 @@ static const beside_case cases[] = {
     { "hashes without a file", NULL,
       INFO("{\"id\":5,\"files\":{\"hashes\":{\"SHA256\":\"" SHA_A "\"}}}"),
       { "civitai=0/5" }, { "claim=" }, NULL, false },
-    { "seven hashes", NULL,
+    { "a hash seven times", NULL,
       INFO("{\"id\":5,\"files\":[{\"hashes\":{\"AutoV2\":\"1111111111\",\"AutoV2\":\"2222222222\""
            ",\"AutoV2\":\"3333333333\","
            "\"AutoV2\":\"4444444444\",\"AutoV2\":\"5555555555\",\"AutoV2\":\"6666666666\",\"AutoV"
            "2\":\"7777777777\"}}]}"),
-      { "claim=autov2:6666666666|" }, { "claim=autov2:7777777777" }, NULL, false },
+      { "claim=autov2:7777777777|" }, { "claim=autov2:6666666666" }, NULL, false },
     { "a version by its size", NULL,
       { { "x.json", "{\"id\":7,\"modelVersions\":[{\"id\":1,\"files\":[{\"name\":3,\"sizeKB\":900"
           "}]},{\"id\":2,\"files\":[{\"sizeKB\":"

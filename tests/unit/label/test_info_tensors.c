@@ -43,7 +43,15 @@
     "model.embed_tokens.weight[128256,4096] model.norm.weight[4096] "
 #define CLIP(l, wide, inner) \
     "text_model.encoder.layers.{0-" l "}.mlp.fc1.weight[" inner "," wide "] " \
+    "text_model.embeddings.position_embedding.weight[77," wide "] " \
     "text_model.embeddings.token_embedding.weight[49408," wide "] "
+#define VISION(l, wide, inner) \
+    "vision_model.encoder.layers.{0-" l "}.mlp.fc1.weight[" inner "," wide "] " \
+    "vision_model.encoder.layers.0.self_attn.q_proj.weight[" wide "," wide "] " \
+    "vision_model.embeddings.class_embedding[" wide "] " \
+    "vision_model.pre_layrnorm.weight[" wide "] " \
+    "vision_model.embeddings.position_embedding.weight[257," wide "] " \
+    "vision_model.embeddings.patch_embedding.weight[" wide ",3,14,14] "
 #define LUMINA(dim) \
     "cap_embedder.1.weight[" dim ",2560] noise_refiner.0.attention.k_norm.weight[128] "
 #define COSMOS(dim) "blocks.0.mlp.layer1.weight[1,1] x_embedder.proj.1.weight[" dim ",68] "
@@ -339,13 +347,13 @@ static const tensor_case tensor_cases[] = {
       "encoder.block.0.layer.0.SelfAttention.k.weight[512,512] shared.weight[32128,512] "
       "decoder.block.0.layer.0.SelfAttention.k.weight[512,512]",
       "language_model t5-seq2seq -" },
-    { "vision_model.encoder.layers.{0-23}.x[1] vision_model.embeddings.class_embedding[1024]",
+    { VISION("23", "1024", "4096"),
       "image_encoder clip-l -",
-      "vision_model.encoder.layers.{0-31}.x[1] vision_model.embeddings.class_embedding[1280]",
+      VISION("31", "1280", "5120"),
       "image_encoder clip-h -" },
     { "text_model.encoder.layers.0.mlp.fc1.weight[4304,1152] vision_model.head.probe[1,1,1152]",
       "image_encoder siglip -",
-      "vision_model.encoder.layers.{0-47}.x[1] vision_model.embeddings.class_embedding[1664]",
+      VISION("47", "1664", "8192"),
       "image_encoder clip-g -" },
     /* SigLIP is as deep as CLIP-H, and has no class */
     { "vision_model.encoder.layers.{0-39}.x[1] vision_model.embeddings.patch_embedding.weight[1]",
@@ -371,6 +379,10 @@ static const tensor_case tensor_cases[] = {
     { "image_proj.proj.weight[3072,1024] ip_adapter.1.to_k_ip.weight[320,768]",
       "ip_adapter sd-1 -",
       "image_proj.proj.weight[8192,1280] ip_adapter.1.to_k_ip.weight[640,2048]",
+      "ip_adapter sdxl -" },
+    { "image_proj.layers.0.0.to_out.weight[2048,2048] ip_adapter.1.to_k_ip.weight[640,2048]",
+      "ip_adapter kolors -",
+      "image_proj.layers.0.0.to_out.weight[1280,1280] ip_adapter.1.to_k_ip.weight[640,2048]",
       "ip_adapter sdxl -" },
     { "ip_adapter_proj_model.norm.weight[4096]", "ip_adapter flux.1 -",
       "image_proj.proj.weight[3072,1024]", "unknown - -" },

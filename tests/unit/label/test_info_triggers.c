@@ -196,7 +196,7 @@ static const word_case word_cases[] = {
       "{\"x_a\":{\"mikumo\":9},\"10\":{\"mikumo\":9},\"10-x\":{\"mikumo\":9},"
       "\"99999999999999999999_x\":{\"mikumo\":9}}", NULL, NULL, NULL, NULL, "mikumo:75" },
     { "a folder twice", "{\"1_x\":{\"mikumo\":9},\"1_x\":{\"rain\":90}}", NULL, NULL, NULL, NULL,
-      "mikumo:75" },
+      "rain:75" },
     { "a second folder so called", "{\"10_x\":{\"mikumo\":18}}",
       "{\"10_x (2)\":{\"img_count\":20}}", NULL,
       NULL, NULL, "" },

@@ -497,6 +497,18 @@ static void squeeze(const sfti_record_row *row, char *out, size_t size) {
     out[used] = 0;
 }
 
+/* What excludes declarations that cannot be true. */
+static void every_model_has_a_kind(void **state) {
+    const sfti_records *records = sfti_records_built_in();
+    (void)state;
+    for (size_t i = 0; i < sfti_record_count(records); i++) {
+        const sfti_record *one = sfti_record_at(records, i);
+        if (one->type != SFTI_MODEL || sfti_record_classes(records, one) != 0) continue;
+        if (strcmp(one->id, "f-lite") != 0) /* a trainer's word is all that is known */
+            fail_msg("nothing tells the kind of %s: tensors, or kind= of its type", one->id);
+    }
+}
+
 /* The text that CMake makes of it says the same, and all of it is as users' files must be. */
 static void data_as_written(void **state) {
     const sfti_records *records = sfti_records_built_in();
@@ -608,6 +620,13 @@ static void relations(void **state) {
     assert_true(sfti_architecture_within(records, s("pony"), s("sdxl")));
     assert_string_equal(sfti_common_architecture(records, "wan-2.1", "wan-2.2"), "wan");
     assert_null(sfti_common_architecture(records, "wan-2.1", "sdxl"));
+    static const char *const parts[][2] = {
+        { "sd-2", "unet" }, { "lotus", "unet" }, { "kandinsky-3", "unet" }, { "i2vgen-xl", "unet" },
+        { "flux.1-dev", "transformer" },
+    };
+    for (size_t i = 0; i < SFTI_COUNT(parts); i++)
+        assert_string_equal(sfti_denoiser_part(records, sfti_model_record(records, parts[i][0])),
+                            parts[i][1]);
     assert_int_equal(sfti_architecture_kin(records, s("chroma"), s("flux.1")), SFTI_KIN_UNSURE);
     assert_int_equal(sfti_architecture_kin(records, s("vae_wan"), s("vae-wan")), SFTI_KIN_SAME);
     assert_int_equal(sfti_architecture_kin(records, s("sd-3-medium"), s("sd-3.5-large")),
@@ -710,6 +729,7 @@ int main(void) {
         cmocka_unit_test(hostile_texts),
         cmocka_unit_test(records_alone),
         cmocka_unit_test(data_as_written),
+        cmocka_unit_test(every_model_has_a_kind),
         cmocka_unit_test(made_as_read),
         cmocka_unit_test(built_in),
         cmocka_unit_test(relations),

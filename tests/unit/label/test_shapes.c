@@ -56,13 +56,19 @@ static const struct packing { const char *tensors, *proved, *maybe, *wrong; } pa
     { "a.weight_packed:I32[96,8] a.weight_scale[96,1]", "", "[96,256]", "[96,257]" },
     { "a.weight_packed:I32[96,8] a.weight_g_idx:I32[64]", "[96,64]", "", "[96,32]" },
     { "a.weight_packed:I32[96,8] a.weight_zero_point:I32[12,1]", "[96,64]", "[96,60]", "[96,56]" },
+    { "a.weight_packed:I32[2,192] a.scale_packed[1,96] a.meta:I16[2,192]", "", "[96,64]", "" },
+    { "a.weight_packed:I32[2,192] a.weight_scale[96,1]", "", "[96,64]", "" },
     /* MXFP6; MXFP4 in I8 */
     { "a.weight_packed:U8[96,48] a.weight_scale:U8[96,2]", "[96,64]", "", "[96,48]" },
     { "a.weight:I8[96,32] a.scale:F8_E8M0[96,2]", "[96,64]", "", "[96,32]" },
-    { "a.weight:I8[96,32] a.scale:F8_E8M0[96,3]", "", "[96,64]", "[96,65]" },
-    /* one factor a row in one dimension, or strange scales: a byte is one code, or two */
+    { "a.weight:I8[96,32] a.scale:F8_E8M0[96,3]", "", "[96,64]", "" },
+    /* one factor a row in one dimension: a byte is one code, or two; of strange scales, and where
+     * rows have others, not even which side is out */
     { "a.weight:I8[96,32] a.weight_scale:F32[96]", "[96,*]", "[96,64]", "[96,65]" },
-    { "a.weight:I8[96,32] a.weight_scales:F32[96]", "[96,*]", "[96,32]", "[96,65]" },
+    { "a.weight:I8[96,32] a.weight_scales:F32[32]", "", "[32,96]", "" },
+    { "a.weight:I8[96,32] a.per_channel_scale[64]", "", "[64,96]", "" },
+    { "a.weight:I8[96,32] a.weight_scale:F32[32]", "", "[32,96]", "" },
+    { "a.weight:I16[24,64] a.scales[96,1] a.tables[16]", "", "[96,64]", "" },
     { "a.weight:I8[96,32] a.weight_scale:F32[]", "[96,32]", "", "[96,64]" },
     /* bitsandbytes: the number of elements, and by a bias the rows */
     { "a.weight:U8[3072,1] a.weight.absmax:F32[96]", "", "[96,64]", "[96,63]" },

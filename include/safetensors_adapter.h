@@ -64,8 +64,9 @@ SFT_API size_t sft_adapter_module_count(const sft_adapter *adapter);
 /* NULL past the last. Lives as long as the adapter. @since 0.3 */
 SFT_API const sft_adapter_module *sft_adapter_module_at(const sft_adapter *adapter, size_t i);
 /* The Frobenius norm of what module i adds to a weight at strength 1, computed from its factors in
- * F64, of LoHa by rows. -1: it depends on the model's weight, or adds nothing to one. Reads the
- * module's data; memory for its matrices. @since 0.3 */
+ * F64, of LoHa of high ranks by rows. -1: it depends on the model's weight, adds nothing to one,
+ * would take too long, or exceeds F64. Reads the module's data; memory for its matrices.
+ * @since 0.3 */
 SFT_API SFT_NODISCARD sft_code sft_adapter_module_norm(const sft_adapter *adapter, size_t i,
                                                        double *out, sft_error *err);
 /* Tensors that belong to no module that is known. @since 0.3 */

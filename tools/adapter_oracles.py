@@ -284,7 +284,7 @@ def dora(scale, dims, strength, shape=(24, 36), **more):
     w = noise(*shape, seed=9)
     up, down = lora_of(shape[0], w[0].numel(), 4)
     v = w.double() + (0.5 * up.double() @ down.double()).reshape(shape)
-    norm = torch.linalg.vector_norm(v, dim=dims, keepdim=True) + torch.finfo(torch.float32).eps
+    norm = torch.linalg.vector_norm(v, dim=dims, keepdim=True)
     new = v * scale.double().reshape(norm.shape) / norm
     key = KOHYA if len(shape) == 2 else KOHYA_CONV
     kernel = down if len(shape) == 2 else down.reshape(4, *shape[1:])
@@ -318,7 +318,7 @@ def dora_columns_conv():
 def dora_comfy():
     scale, w = noise(24, 1).abs() + 0.5, noise(24, 36, seed=9)
     up, down = lora_of(24, 36, 4)
-    norm = w.double().norm(dim=1, keepdim=True) + torch.finfo(torch.float32).eps
+    norm = w.double().norm(dim=1, keepdim=True)
     new = (w.double() + up.double() @ down.double()) * scale.double() / norm
     return made({LINEAR: w}, named(KOHYA, lora_up__weight=up, lora_down__weight=down,
                                    dora_scale=scale),

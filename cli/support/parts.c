@@ -340,7 +340,7 @@ sft_code cli_parts_record(cli *c, cli_parts *p, bool one_file, const sft_pair *m
     if (code) return code;
     for (size_t i = 0; i < p->metadata_count; i++) {
         sft_pair pair = cli_parts_pair(p, i);
-        bool again = false;
+        bool again = sfti_is_recipe_key(pair.key, false);
         for (size_t k = 0; k < count; k++) again = again || sft_span_equal(pair.key, more[k].key);
         if (!again) pairs[kept++] = pair;
     }

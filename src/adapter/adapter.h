@@ -98,8 +98,9 @@ const sft_tensor *sfti_lora_tensor(const sfti_lora *lora, const sfti_lora_module
                                    sfti_adapter_slot slot);
 /* The first of its tensors but alpha. */
 const sft_tensor *sfti_lora_first(const sfti_lora *lora, const sfti_lora_module *module);
-/* Frobenius norm of what a module adds at strength 1, without the product being formed. -1: it
- * depends on the model's weight, or adds nothing to one. */
+/* Frobenius norm of what a module adds at strength 1, without the product being formed where its
+ * factors are small. -1: it depends on the model's weight, adds nothing to one, takes too long, or
+ * is no finite number. */
 sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *module, double *out,
                         sft_error *err);
 
@@ -177,7 +178,7 @@ sft_code sfti_matrix_new(sfti_arena *arena, uint64_t rows, uint64_t cols, sfti_m
 void sfti_matrix_add_product(const float *a, uint64_t stride, const float *b, uint64_t rows,
                              uint64_t inner, uint64_t cols, float factor, float *into);
 
-/* ── Which tensors of a model (map.c, names.c) ── */
+/* ── Which tensors of a model (map.c, names.c, stored.c) ── */
 
 /* Rows of a module's change that go to rows of a tensor. */
 typedef struct sfti_lora_target {
@@ -213,6 +214,8 @@ sft_span sfti_lora_layer(sft_span name);
  * (transformers' Conv1D, for which PEFT turns factors whatever its configuration says). */
 typedef enum sfti_stored { SFTI_STORED_PLAIN, SFTI_STORED_TURNED, SFTI_STORED_UNKNOWN } sfti_stored;
 sfti_stored sfti_lora_stored(const sft_set *model, const sft_tensor *tensor);
+/* Whether the last part of a layer's name is one of theirs. */
+bool sfti_lora_is_conv1d(sft_span last_part);
 
 /* One way that an adapter may name a tensor of a model, or rows of it. */
 typedef struct sfti_lora_way {
@@ -349,6 +352,9 @@ bool sfti_lora_needs_all(const sfti_lora *lora, const sfti_lora_module *module, 
 bool sfti_lora_is_light(const sfti_lora_module *module, bool bias);
 /* Loads the matrices. */
 sft_code sfti_lora_op_open(sfti_lora_op *op, sfti_arena *arena, sft_error *err);
+/* Factors of w1 or w2 of LoKr, a core put in; b->at is NULL: a is all of it. */
+sft_code sfti_lora_kron(const sfti_lora_op *op, bool second, sfti_arena *arena, sfti_matrix *a,
+                        sfti_matrix *b, sft_error *err);
 /* Changes rows [begin, begin + count) of the tensor: all of one that is transposed. */
 sft_code sfti_lora_op_apply(const sfti_lora_op *op, uint64_t begin, uint64_t count, float *w,
                             sft_error *err);

@@ -193,11 +193,13 @@ static sft_code make_config(sft_adapter_conversion *run, sft_error *err) {
 
 /* Pairs of the adapter but digests and what the new names make stale. */
 static sft_code put_pairs(sft_adapter_conversion *run, sft_error *err) {
-    static const char *const stale[] = { SFTI_LORA_CONFIG_KEY, ALPHA_KEY };
+    static const char *const stale[] = { SFTI_LORA_CONFIG_KEY, ALPHA_KEY, "ss_network_dim",
+                                         "ss_network_alpha" };
     bool format = false, peft = run->to == SFT_ADAPTER_PEFT || run->to == SFT_ADAPTER_DIFFUSERS;
     size_t count;
     sft_pair *pairs;
-    sft_code code = sfti_recipe_pairs(run->lora.set, &run->arena, stale, 2, &pairs, &count, err);
+    sft_code code = sfti_recipe_pairs(run->lora.set, &run->arena, stale, run->made.resized ? 4 : 2,
+                                      SFTI_KEEPS_RECIPES, &pairs, &count, err);
     for (size_t i = 0; !code && i < count; i++) format = format || sfti_is(pairs[i].key, "format");
     if (code) return code;
     if (peft && !format)
@@ -256,7 +258,8 @@ static sft_code convert_adapter(sft_adapter_conversion *run,
     if (!code && run->to == SFT_ADAPTER_PEFT && more_than_one(run))
         code = sfti_fail(err, SFT_CAST_DTYPE, "expected modules of one component for PEFT, found "
                          "several, which diffusers' format has a place for");
-    if (!code) code = make_config(run, err);
+    if (!code && (run->to == SFT_ADAPTER_PEFT || run->to == SFT_ADAPTER_DIFFUSERS))
+        code = make_config(run, err);
     if (!code) code = put_pairs(run, err);
     run->told = (sft_adapter_conversion_facts){ id, run->made.count, run->made.split,
                                                 run->made.joined, run->made.folded };

@@ -31,8 +31,7 @@ static sft_code rename_module(sfti_convert_run *run, const sfti_convert_layer *l
                               sft_span pattern) {
     const sfti_lora_module *m = layer->module;
     bool swapped = layer->rule->op == SFTI_OP_SWAP && sfti_convert_side(run, layer) != layer->side;
-    sft_span name = sfti_convert_name(run, layer, pattern);
-    if (name.len == 0) return sfti_fail_memory(run->err, SFTI_LAYOUT_NAME);
+    sft_span name;
     bool peft = sfti_convert_is_peft(run);
     if (m->type != SFTI_TYPE_LORA && (peft || swapped))
         return sfti_convert_refuse(run, m, "LoRA only, which the other format has a place for");
@@ -40,7 +39,7 @@ static sft_code rename_module(sfti_convert_run *run, const sfti_convert_layer *l
         return sfti_convert_refuse(run, m, "a layer that is the same in both layouts");
     if (m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_MAGNITUDE] && swapped)
         return sfti_convert_refuse(run, m, "a layer without DoRA, for its rows change places");
-    sft_code code = SFT_OK;
+    sft_code code = sfti_convert_take_name(run, layer, pattern, &name);
     bool kept = m->rank == 0; /* of OFT alpha is no scale */
     for (unsigned i = 1; !code && i < SFTI_SLOTS; i++) {
         if (!m->slot[i] || (i == SFTI_SLOT_ALPHA && !kept)) continue;
@@ -186,6 +185,10 @@ static sft_code convert_layer_at(sfti_convert_run *run, size_t i) {
                                          : sfti_layout_layer(layer->rule, layer->piece));
 }
 
+static sft_span written_module(const void *run, uint32_t i) {
+    return ((const sfti_convert_run *)run)->written[i];
+}
+
 sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layout_text *layouts,
                            const sfti_layout_model *model, sft_adapter_format to,
                            sft_span alpha_form, const sft_allocator *alloc,
@@ -198,8 +201,11 @@ sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layout_text *layout
     sfti_arena *arena = &out->out.arena;
     out->sources = sfti_arena_array(arena, shards, sizeof *out->sources);
     out->unmatched = sfti_arena_array(arena, lora->count, sizeof *out->unmatched);
+    uint64_t most = (uint64_t)lora->count * SFTI_LAYOUT_PIECES;
     run.layers = sfti_arena_array(arena, lora->count, sizeof *run.layers);
-    if (!out->sources || !out->unmatched || !run.layers)
+    run.written = sfti_arena_array(arena, most, sizeof *run.written);
+    if (!out->sources || !out->unmatched || !run.layers || !run.written
+        || !sfti_names_draw(&run.names, (size_t)most, written_module, &run, arena))
         return sfti_fail_memory(err, lora->count * sizeof *run.layers);
     for (size_t s = 0; s < shards; s++)
         out->sources[s] = sft_file_source(sft_set_shard_at(lora->set, s));

@@ -20,6 +20,7 @@ typedef struct sfti_lora_converted {
     size_t count, room;
     size_t split, joined;    /* modules of fused layers that were divided, and made */
     size_t folded;           /* of which alpha went into the up matrix: the way back is not exact */
+    bool resized;            /* modules have another rank or alpha than before */
     size_t *unmatched, unmatched_count; /* modules that the layout does not know */
     sft_source *sources;     /* of the shards */
 } sfti_lora_converted;

@@ -164,8 +164,8 @@ sft_code sfti_convert_split(sfti_convert_run *run, const sfti_convert_layer *lay
             rank[p] = blocks ? first[p][i + 1] - from[p] : ups[p].spec.shape[1];
         }
         if (rank[0] == 0 || rank[of - 1] == 0) continue;
-        sft_span name = sfti_convert_name(run, layer, rule->pieces[i]);
-        if (name.len == 0) return sfti_fail_memory(run->err, SFTI_LAYOUT_NAME);
+        sft_span name;
+        code = sfti_convert_take_name(run, layer, rule->pieces[i], &name);
         for (unsigned p = 0; !code && p < of; p++)
             code = split_pair(run, name, &pairs[p], &ups[p], &downs[p], row, rows[i], from[p],
                               rank[p]);
@@ -319,9 +319,9 @@ sft_code sfti_convert_stack(sfti_convert_run *run, sfti_convert_layer *const *pi
         rank += m->rank;
     }
     sft_code code = sfti_convert_settle_rows(run, rule, layer->module, &f);
+    sft_span name;
+    if (!code) code = sfti_convert_take_name(run, layer, rule->original, &name);
     if (code) return code;
-    sft_span name = sfti_convert_name(run, layer, rule->original);
-    if (name.len == 0) return sfti_fail_memory(run->err, SFTI_LAYOUT_NAME);
     f.same = count == rule->count && sfti_convert_same_scales(pieces, count);
     for (unsigned p = 0; f.same && !code && p < of; p++)
         code = sfti_convert_same_tensors(run, pieces, count, pairs[p].down, &f.same);

@@ -26,6 +26,9 @@ typedef struct sfti_convert_run {
     sft_span alpha_form;
     sfti_lora_converted *out;
     sfti_convert_layer *layers;
+    sft_span *written; /* names of modules */
+    uint32_t written_count;
+    sfti_names names; /* of those */
     sft_error *err;
 } sfti_convert_run;
 
@@ -44,6 +47,9 @@ sft_span sfti_convert_name(sfti_convert_run *run, const sfti_convert_layer *laye
 
 /* ── Tensors that are written (convert_tensors.c) ── */
 
+/* sfti_convert_name of a module that is written now, which no other module has. */
+sft_code sfti_convert_take_name(sfti_convert_run *run, const sfti_convert_layer *layer,
+                                sft_span pattern, sft_span *out);
 typedef enum sfti_convert_end_kind {
     SFTI_END_UP, SFTI_END_DOWN, SFTI_END_MID, SFTI_END_ALPHA, SFTI_END_MAGNITUDE, SFTI_END_BIAS
 } sfti_convert_end_kind;

@@ -126,7 +126,8 @@ static sft_code rows_form_of(const sfti_convert_run *run, const sfti_lora_module
     case SFTI_TYPE_FULL: form_add(form, m, SFTI_SLOT_DIFF, 1); break;
     case SFTI_TYPE_LOKR: /* each row of w1 is by all of w2 */
         for (int slot = SFTI_SLOT_KRON_1; slot <= SFTI_SLOT_KRON_1 + 1; slot++)
-            if ((tensor = sfti_lora_tensor(run->lora, m, (sfti_adapter_slot)slot)))
+            if ((tensor = sfti_lora_tensor(run->lora, m, (sfti_adapter_slot)slot))
+                && tensor->rank > 0)
                 form_add(form, m, (sfti_adapter_slot)slot, m->out / tensor->shape[0]);
         break;
     case SFTI_TYPE_OFT: /* a cap is of all blocks together */
@@ -209,8 +210,8 @@ sft_code sfti_convert_split_rows(sfti_convert_run *run, const sfti_convert_layer
             idle = sfti_convert_is_zero(bytes[v] + row / form.each[v] * sizes[v],
                                         rows[i] / form.each[v] * sizes[v]);
         if (idle) continue;
-        sft_span name = sfti_convert_name(run, layer, rule->pieces[i]);
-        if (name.len == 0) code = sfti_fail_memory(run->err, SFTI_LAYOUT_NAME);
+        sft_span name;
+        code = sfti_convert_take_name(run, layer, rule->pieces[i], &name);
         for (unsigned v = 0; !code && v < form.count; v++) {
             sft_part piece = parts[v];
             uint64_t shape[SFT_MAX_RANK];
@@ -267,9 +268,9 @@ sft_code sfti_convert_join_rows(sfti_convert_run *run, sfti_convert_layer *const
     for (unsigned k = 0; !code && k < rule->count; k++)
         for (unsigned v = 0; v < form.count; v++)
             if (f->rows[k] % form.each[v]) return refuse_method(run, m);
+    sft_span name;
+    if (!code) code = sfti_convert_take_name(run, layer, rule->original, &name);
     if (code) return code;
-    sft_span name = sfti_convert_name(run, layer, rule->original);
-    if (name.len == 0) return sfti_fail_memory(run->err, SFTI_LAYOUT_NAME);
     run->out->joined++;
     for (unsigned v = 0; !code && v < form.count; v++) {
         const sft_part *first = &parts[v][layer->piece];

@@ -89,6 +89,19 @@ static sft_code add_alpha(sfti_convert_run *run, sft_span module, double value,
     return sfti_layout_out_add(&run->out->out, module, sft_span_cstr(end), &spec, &part, run->err);
 }
 
+sft_code sfti_convert_take_name(sfti_convert_run *run, const sfti_convert_layer *layer,
+                                sft_span pattern, sft_span *out) {
+    *out = sfti_convert_name(run, layer, pattern);
+    if (out->len == 0) return sfti_fail_memory(run->err, SFTI_LAYOUT_NAME);
+    uint32_t number = run->written_count;
+    run->written[number] = *out;
+    if (sfti_names_add(&run->names, *out, number) != number)
+        return sfti_convert_refuse(run, layer->module, "one module for each layer of the other "
+                                                       "layout, found another for this one");
+    run->written_count++;
+    return SFT_OK;
+}
+
 static sft_code note_module(sfti_convert_run *run, sft_span name, const sfti_convert_layer *layer,
                             uint64_t rank, double alpha) {
     sfti_lora_converted *out = run->out;
@@ -112,6 +125,8 @@ sft_code sfti_convert_add_scale(sfti_convert_run *run, sft_span name,
     const sfti_lora_module *m = layer->module;
     sft_part like = { .source = NULL };
     bool tensor = m->slot[SFTI_SLOT_ALPHA] != 0;
+    run->out->resized = run->out->resized || rank != m->rank
+                     || alpha != m->scale * (double)m->rank;
     if (tensor) like = sfti_convert_part(run, m->slot[SFTI_SLOT_ALPHA]);
     bool writes = tensor || (m->has_alpha && !sfti_is(run->alpha_form, "none"))
                || alpha != (double)rank;

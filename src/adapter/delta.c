@@ -1,13 +1,12 @@
 /* What one module adds to rows of one tensor. Tests: tests/adapter. */
 #include "adapter/adapter.h"
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/number.h"
 #include "safetensors_codes.h"
 
 #include <string.h>
-
-#define EPS_F32 1.1920928955078125e-7
 
 /* ── Loading ── */
 
@@ -85,21 +84,28 @@ static sft_code load_loha(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
     return code ? code : turn(&op->c, arena, err);
 }
 
+sft_code sfti_lora_kron(const sfti_lora_op *op, bool second, sfti_arena *arena, sfti_matrix *a,
+                        sfti_matrix *b, sft_error *err) {
+    int base = second ? SFTI_SLOT_KRON_2 : SFTI_SLOT_KRON_1;
+    sft_code code = load(op, base, arena, a, err);
+    *b = (sfti_matrix){ 0, 0, NULL };
+    if (code || a->at) return code;
+    code = load(op, base + 1, arena, a, err);
+    if (!code) code = load(op, base + 2, arena, b, err);
+    if (code || !second || !op->module->tucker) return code;
+    sfti_matrix side = *b;
+    code = put_side(op, SFTI_SLOT_KRON_T2, &side, arena, b, err);
+    return code ? code : turn(a, arena, err);
+}
+
 /* w1 or w2 whole, w2 flat over its kernel. */
 static sft_code load_kron(const sfti_lora_op *op, bool second, sfti_arena *arena, sfti_matrix *out,
                           sft_error *err) {
-    int base = second ? SFTI_SLOT_KRON_2 : SFTI_SLOT_KRON_1;
-    sfti_matrix a, b, side;
-    sft_code code = load(op, base, arena, out, err);
-    if (code || out->at) return code;
-    code = load(op, base + 1, arena, &a, err);
-    if (!code) code = load(op, base + 2, arena, &b, err);
-    if (!code && second && op->module->tucker) {
-        side = b;
-        code = put_side(op, SFTI_SLOT_KRON_T2, &side, arena, &b, err);
-        if (!code) code = turn(&a, arena, err);
-    }
-    if (!code) code = sfti_matrix_new(arena, a.rows, b.cols, out, err);
+    sfti_matrix a, b;
+    sft_code code = sfti_lora_kron(op, second, arena, &a, &b, err);
+    if (!code && !b.at) *out = a;
+    if (code || !b.at) return code;
+    code = sfti_matrix_new(arena, a.rows, b.cols, out, err);
     if (!code)
         sfti_matrix_add_product(a.at, a.cols, b.at, a.rows, a.cols,
                                 b.cols, 1, out->at);
@@ -180,7 +186,8 @@ static sft_code load_magnitude(sfti_lora_op *op, sfti_arena *arena, sft_error *e
     sft_code code = load(op, SFTI_SLOT_MAGNITUDE, arena, &op->magnitude, err);
     if (code || !tensor) return code;
     bool peft = !sfti_ends(tensor->name, ".dora_scale");
-    uint64_t count = op->magnitude.rows * op->magnitude.cols, rows = op->module->out;
+    uint64_t count = op->magnitude.rows * op->magnitude.cols;
+    uint64_t rows = op->module->out ? op->module->out : op->rows; /* GLoRA is of all of them */
     op->by_column = !peft && tensor->rank > 1 && tensor->shape[0] == 1 && rows > 1;
     if (op->by_column ? count == op->channels && op->rows == rows : count == rows) return SFT_OK;
     return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, tensor->offset, tensor->name,
@@ -204,6 +211,20 @@ bool sfti_lora_is_light(const sfti_lora_module *m, bool bias) {
     return bias || plain || (m->type == SFTI_TYPE_IA3 && !m->slot[SFTI_SLOT_DIFF]);
 }
 
+/* The map tells it, and what reads rows relies on it. */
+static sft_code check_bounds(const sfti_lora_op *op, sft_error *err) {
+    const sfti_lora_module *m = op->module;
+    uint64_t has = op->bias ? op->a.rows * op->a.cols : m->type == SFTI_TYPE_LORA ? op->a.rows
+                                                                                  : m->out;
+    bool known = has && m->type != SFTI_TYPE_IA3 && m->type != SFTI_TYPE_GLORA;
+    if (!known || !sfti_never(op->from > has || op->rows > has - op->from)) return SFT_OK;
+    const sft_tensor *first = sfti_lora_first(op->lora, m);
+    return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, first->offset, first->name,
+                            "expected %llu rows from row %llu on, found %llu",
+                            (unsigned long long)op->rows, (unsigned long long)op->from,
+                            (unsigned long long)has);
+}
+
 sft_code sfti_lora_op_open(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
     const sfti_lora_module *m = op->module;
     uint64_t rows = 1, cols = 1;
@@ -218,7 +239,8 @@ sft_code sfti_lora_op_open(sfti_lora_op *op, sfti_arena *arena, sft_error *err) 
             return load_ia3(op, arena, err);
         int slot = m->slot[SFTI_SLOT_DIFF_BIAS] ? SFTI_SLOT_DIFF_BIAS : SFTI_SLOT_BIAS;
         code = load(op, slot, arena, &op->a, err);
-        if (code || op->a.rows * op->a.cols == m->out) return code;
+        if (code) return code;
+        if (op->a.rows * op->a.cols == m->out) return check_bounds(op, err);
         const sft_tensor *tensor = sfti_lora_tensor(op->lora, m, (sfti_adapter_slot)slot);
         return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, tensor->offset, tensor->name,
                                 "expected %llu elements, as the layer has rows, found %llu",
@@ -241,7 +263,7 @@ sft_code sfti_lora_op_open(sfti_lora_op *op, sfti_arena *arena, sft_error *err) 
     case SFTI_TYPE_FULL: case SFTI_TYPE_OTHER: case SFTI_ADAPTER_TYPES: break;
     }
     if (!code && m->slot[SFTI_SLOT_MAGNITUDE]) code = load_magnitude(op, arena, err);
-    return code;
+    return code ? code : check_bounds(op, err);
 }
 
 /* ── The change ── */
@@ -337,23 +359,38 @@ sft_code sfti_lora_op_delta(const sfti_lora_op *op, uint64_t from, uint64_t rows
 
 /* ── Into the tensor ── */
 
+/* magnitude / norm. Without a direction there is nothing to scale, but to a magnitude of 0. */
+static sft_code norm_factor(const sfti_lora_op *op, uint64_t at, double sum, double *out,
+                            sft_error *err) {
+    const sft_tensor *tensor = sfti_lora_tensor(op->lora, op->module, SFTI_SLOT_MAGNITUDE);
+    double magnitude = (double)op->magnitude.at[at];
+    *out = sum > 0 ? magnitude / sfti_root(sum) : 0;
+    if (sum > 0 || (!(magnitude < 0) && !(magnitude > 0))) return SFT_OK;
+    return sfti_fail_tensor(err, SFT_CAST_VALUE, tensor->offset, tensor->name,
+                            "expected a norm above 0 to divide by (or a magnitude of 0), found 0 "
+                            "for %s %llu of the layer", op->by_column ? "column" : "row",
+                            (unsigned long long)at);
+}
+
 /* Rows of W' = magnitude * (W + delta) / norm; then w becomes W + strength (W' - W). */
-static void decompose_rows(const sfti_lora_op *op, uint64_t from, uint64_t rows, float *w,
-                           const float *delta) {
+static sft_code decompose_rows(const sfti_lora_op *op, uint64_t from, uint64_t rows, float *w,
+                               const float *delta, sft_error *err) {
     for (uint64_t r = 0; r < rows; r++) {
         float *row = w + r * op->cols;
         const float *change = delta + r * op->cols;
-        double sum = 0;
+        double sum = 0, factor;
         for (uint64_t j = 0; j < op->cols; j++) {
             double one = (double)row[j] + (op->dora == SFTI_DORA_COMFY ? 0 : (double)change[j]);
             sum += one * one;
         }
-        double factor = (double)op->magnitude.at[from + r] / (sfti_root(sum) + EPS_F32);
+        sft_code code = norm_factor(op, from + r, sum, &factor, err);
+        if (code) return code;
         for (uint64_t j = 0; j < op->cols; j++) {
             double was = row[j], now = factor * (was + (double)change[j]);
             row[j] = (float)(was + op->strength * (now - was));
         }
     }
+    return SFT_OK;
 }
 
 /* The same with norms over all rows, for each input channel. */
@@ -368,14 +405,15 @@ static sft_code decompose_columns(const sfti_lora_op *op, float *w, const float 
         double one = (double)w[i] + (double)delta[i];
         sums[i / op->kernel % op->channels] += one * one;
     }
-    for (uint64_t i = 0; i < op->channels; i++)
-        sums[i] = (double)op->magnitude.at[i] / (sfti_root(sums[i]) + EPS_F32);
-    for (uint64_t i = 0; i < all; i++) {
+    sft_code code = SFT_OK;
+    for (uint64_t i = 0; !code && i < op->channels; i++)
+        code = norm_factor(op, i, sums[i], &sums[i], err);
+    for (uint64_t i = 0; !code && i < all; i++) {
         double was = w[i], now = sums[i / op->kernel % op->channels] * (was + (double)delta[i]);
         w[i] = (float)(was + op->strength * (now - was));
     }
     sfti_arena_free(&arena);
-    return SFT_OK;
+    return code;
 }
 
 static void multiply_rows(const sfti_lora_op *op, uint64_t from, uint64_t rows, float *w) {
@@ -390,7 +428,7 @@ static void multiply_rows(const sfti_lora_op *op, uint64_t from, uint64_t rows, 
 static sft_code apply_rows(const sfti_lora_op *op, uint64_t from, uint64_t rows, float *w,
                            sft_error *err) {
     const sfti_lora_module *m = op->module;
-    if (m->type == SFTI_TYPE_IA3 && !m->slot[SFTI_SLOT_DIFF_BIAS]) {
+    if (m->type == SFTI_TYPE_IA3 && !(op->bias && m->slot[SFTI_SLOT_DIFF_BIAS])) {
         multiply_rows(op, from, rows, w);
         return SFT_OK;
     }
@@ -415,7 +453,7 @@ static sft_code apply_rows(const sfti_lora_op *op, uint64_t from, uint64_t rows,
     if (!code) code = sfti_lora_op_delta(op, from, rows, w, delta.at, err);
     if (!code && op->magnitude.at) {
         if (op->by_column) code = decompose_columns(op, w, delta.at, err);
-        else decompose_rows(op, from, rows, w, delta.at);
+        else code = decompose_rows(op, from, rows, w, delta.at, err);
     } else if (!code) {
         for (uint64_t i = 0; i < rows * op->cols; i++)
             w[i] += (float)op->strength * delta.at[i];

@@ -70,7 +70,7 @@ sft_code sft_adapter_factors_new(sft_adapter_verb verb, const sft_adapter_factor
     sft_adapter_factors *f = sfti_take(&alloc, sizeof *f);
     if (!f) return sfti_fail_memory(err, sizeof *f);
     memset(f, 0, sizeof *f);
-    f->alloc = f->arena.alloc = f->memory.alloc = f->recipe.alloc = alloc;
+    f->alloc = f->arena.alloc = f->memory.alloc = f->recipe.alloc = f->args.alloc = alloc;
     f->verb = verb;
     f->options = own;
     f->options.alloc = &f->alloc;
@@ -104,6 +104,7 @@ void sft_adapter_factors_free(sft_adapter_factors *f) {
     sft_allocator alloc = f->alloc;
     sfti_factored_close_store(f);
     sft_buffer_free(&f->recipe);
+    sft_buffer_free(&f->args);
     for (size_t i = 0; i < f->input_count; i++) sfti_merge_input_close(f->inputs[i]);
     sft_conversion_free(f->scales[0]);
     sft_conversion_free(f->scales[1]);

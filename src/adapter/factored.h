@@ -45,6 +45,8 @@ struct sft_adapter_factors {
     sft_source **sources; /* of the shards of each input */
     sft_part *kept;       /* tensors that are written as they are */
     size_t kept_count, kept_capacity;
+    const sfti_lora_module **plain; /* modules that are written as they are, of keeps_metadata */
+    size_t plain_count;
     bool keeps_metadata;  /* those of the first input */
     bool is_network;      /* a new adapter as kohya's scripts name and label them */
     sft_span *unmatched;
@@ -55,7 +57,7 @@ struct sft_adapter_factors {
     /* the factors that are computed */
     size_t next;
     int fd;
-    sft_buffer memory, recipe;
+    sft_buffer memory, recipe, args;
     uint64_t size;
     sft_source source;
     sft_part *parts;

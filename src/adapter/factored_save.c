@@ -3,6 +3,7 @@
 #include "adapter/factored.h"
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "os/io.h"
 
 #include <errno.h>
@@ -100,7 +101,6 @@ static void put_rule(const sft_adapter_factors *f, sfti_json_writer *w) {
 static sft_code write_recipe(sft_adapter_factors *f, const char *key, const sft_file *file,
                              sft_error *err) {
     sft_sink sink = sft_sink_memory(&f->recipe);
-    sft_span before = value_named(file, key);
     sfti_json_writer w;
     f->recipe.len = 0;
     sfti_json_write(&w, &sink, 0, err);
@@ -117,27 +117,45 @@ static sft_code write_recipe(sft_adapter_factors *f, const char *key, const sft_
         sfti_recipe_model(&w, f->inputs[i]->stored, f->inputs[i]->name);
     sfti_json_close(&w, ']');
     put_rule(f, &w);
-    sfti_recipe_before(&w, before);
+    if (file) sfti_recipe_before(&w, f->inputs[0]->set, key, true);
     sfti_json_close(&w, '}');
     return sfti_json_done(&w);
 }
 
-/* "8", or "Dynamic" where layers differ, as kohya's scripts write it. */
-static const char *common_number(const sft_adapter_factors *f, bool of_rank, char text[32]) {
-    double value = 0;
-    bool any = false;
-    bool plain = false; /* else convolutions are all there is */
-    for (size_t i = 0; i < f->count; i++)
-        plain = plain || !(f->layers[i].told.left_out || f->layers[i].conv);
+typedef struct common_ranks {
+    bool any, differ;
+    double value;
+} common_ranks;
+
+static void add_rank(common_ranks *all, double value) {
+    all->differ = all->differ || (all->any && (value < all->value || value > all->value));
+    all->value = value;
+    all->any = true;
+}
+
+/* "8", or "Dynamic" where layers differ, as kohya's scripts write it; conv: of convolutions with a
+ * kernel, else of the others. Empty: there are none. */
+static void common_number(const sft_adapter_factors *f, bool of_rank, bool conv, char text[32]) {
+    common_ranks all = { .any = false };
     for (size_t i = 0; i < f->count; i++) {
         const sfti_factor *layer = &f->layers[i];
-        double one = of_rank ? (double)layer->told.rank : layer->told.alpha;
-        if (layer->told.left_out || (layer->conv && plain)) continue;
-        if (any && (one < value || one > value)) return "Dynamic";
-        value = one;
-        any = true;
+        if (!layer->told.left_out && layer->conv == conv)
+            add_rank(&all, of_rank ? (double)layer->told.rank : layer->told.alpha);
     }
-    snprintf(text, 32, "%.9g", value);
+    for (size_t i = 0; i < f->plain_count; i++) {
+        const sfti_lora_module *m = f->plain[i];
+        if ((m->kernel > 1) == conv)
+            add_rank(&all, of_rank ? (double)m->rank : m->scale * (double)m->rank);
+    }
+    if (!all.any) *text = '\0';
+    else if (all.differ) memcpy(text, "Dynamic", sizeof "Dynamic");
+    else snprintf(text, 32, "%.9g", all.value);
+}
+
+/* That of the layers without a kernel; of those with one where they are all there is. */
+static const char *network_number(const sft_adapter_factors *f, bool of_rank, char text[32]) {
+    common_number(f, of_rank, false, text);
+    if (!*text) common_number(f, of_rank, true, text);
     return text;
 }
 
@@ -148,6 +166,44 @@ static bool add_own_pair(sft_adapter_factors *f, sft_pair *pairs, size_t *count,
     return kept != NULL;
 }
 
+/* Arguments of training: the ranks and alphas of convolutions are those that there are now, those
+ * of blocks and a core are gone. A text that is no object of JSON tells nothing. */
+static sft_code put_network_args(sft_adapter_factors *f, sft_span args, sft_pair *pairs,
+                                 size_t *count, sft_error *err) {
+    sft_sink sink = sft_sink_memory(&f->args);
+    char text[32];
+    sfti_json_writer w;
+    sfti_json json;
+    bool whole = sfti_utf8_check(args.data, args.len) == args.len;
+    sfti_json_begin(&json, args.data, whole ? args.len : 0);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return SFT_OK;
+    f->args.len = 0;
+    sfti_json_write(&w, &sink, 0, err);
+    sfti_json_open(&w, '{');
+    while (sfti_json_next(&json) == SFTI_JSON_KEY) {
+        sft_span name = sfti_json_string(&json, &f->arena);
+        if (!name.data) return sfti_fail_memory(err, args.len);
+        sfti_json_next(&json);
+        const char *start = json.begin + json.start;
+        sfti_json_skip(&json);
+        if (json.type == SFTI_JSON_ERROR) return SFT_OK;
+        int stale = sfti_number_among("conv_dim conv_alpha block_dims block_alphas conv_block_dims "
+                                      "conv_block_alphas use_tucker use_cp", name);
+        if (stale > 1) continue;
+        if (stale >= 0) common_number(f, stale == 0, true, text);
+        if (stale >= 0 && !*text) continue;
+        sfti_json_key_span(&w, name);
+        if (stale >= 0) sfti_json_cstr(&w, text);
+        else sfti_json_text(&w, (sft_span){ start, (size_t)(json.at - start) });
+    }
+    sfti_json_close(&w, '}');
+    sft_code code = sfti_json_done(&w);
+    if (!code && json.type != SFTI_JSON_ERROR)
+        pairs[(*count)++] = (sft_pair){ sft_span_cstr("ss_network_args"),
+                                        { f->args.data, f->args.len } };
+    return code;
+}
+
 /* Pairs of the inputs but digests and what told of the old ranks; the recipe. */
 static sft_code put_factor_pairs(sft_adapter_factors *f, sft_error *err) {
     char *key = sfti_arena_join(&f->arena, sft_span_cstr("sft_lora_"),
@@ -156,28 +212,34 @@ static sft_code put_factor_pairs(sft_adapter_factors *f, sft_error *err) {
     size_t count = 0;
     if (!key) return sfti_fail_memory(err, 32);
     const sft_file *file = f->keeps_metadata ? sft_set_shard_at(f->inputs[0]->set, 0) : NULL;
-    const char *const stale[] = { key, SFTI_LORA_CONFIG_KEY, "ss_network_dim", "ss_network_alpha",
+    const bool simplifies = f->verb == SFT_ADAPTER_SIMPLIFY;
+    const char *const stale[] = { SFTI_LORA_CONFIG_KEY, "ss_network_dim", "ss_network_alpha",
+                                  "ss_network_args",
+                                  simplifies ? "ss_network_module" : "ss_network_args",
                                   "ss_training_comment" };
     sft_pair *pairs = NULL;
     sft_code code = write_recipe(f, key, file, err);
     if (!code && file)
-        code = sfti_recipe_pairs(f->inputs[0]->set, &f->arena, stale, f->options.kohya ? 5 : 4,
-                                 &pairs, &count, err);
+        code = sfti_recipe_pairs(f->inputs[0]->set, &f->arena, stale, f->options.kohya ? 6 : 5,
+                                 SFTI_DROPS_LORA, &pairs, &count, err);
     if (!code && !file) pairs = sfti_arena_array(&f->arena, 5, sizeof *pairs);
     if (!code && !pairs) return sfti_fail_memory(err, 5 * sizeof *pairs);
+    sft_span args = value_named(file, "ss_network_args");
+    if (!code && args.data && !simplifies) code = put_network_args(f, args, pairs, &count, err);
     if (code) return code;
+    bool module = f->is_network || (simplifies && value_named(file, "ss_network_module").data);
     sft_span comment = value_named(file, "ss_training_comment");
     bool has_dim = value_named(file, "ss_network_dim").data != NULL;
-    bool fine = !f->is_network
+    bool fine = !module
              || add_own_pair(f, pairs, &count, "ss_network_module", "networks.lora");
     if (has_dim || f->is_network)
         fine = fine
-            && add_own_pair(f, pairs, &count, "ss_network_dim", common_number(f, true, text))
-            && add_own_pair(f, pairs, &count, "ss_network_alpha", common_number(f, false, text));
+            && add_own_pair(f, pairs, &count, "ss_network_dim", network_number(f, true, text))
+            && add_own_pair(f, pairs, &count, "ss_network_alpha", network_number(f, false, text));
     if (file && f->options.kohya) {
         const char *said = comment.len ? "; " : "";
         char *before = sfti_arena_join(&f->arena, sft_span_cstr("dimension is resized to "),
-                                       sft_span_cstr(common_number(f, true, text)));
+                                       sft_span_cstr(network_number(f, true, text)));
         char *more = before ? sfti_arena_join(&f->arena, sft_span_cstr(before),
                                               sft_span_cstr(said)) : NULL;
         char *all = more ? sfti_arena_join(&f->arena, sft_span_cstr(more), comment) : NULL;

@@ -14,10 +14,11 @@
 
 /* ── Names of modules ── */
 
-#define KEYS_A_MODULE 4
+#define KEYS_A_MODULE 8 /* names with their prefixes less and less, folded and exact */
 #define TARGETS_A_MODULE 64
 
-/* Names with '_' for dots and without "processor.", a letter for the part before them. */
+/* Names with '_' for dots and without "processor.", a letter for the part before them; those with
+ * dots also as they are, with a small letter: an exact name comes before what it folds to. */
 typedef struct map_key {
     sft_span text;
     uint32_t module;
@@ -30,6 +31,9 @@ typedef struct map_names {
     map_key *keys;
     size_t count;
     sfti_names names;
+    bool *exact;             /* of modules: a tensor has exactly that name */
+    sfti_lora_target *later; /* by folded names: of modules without an exact one */
+    size_t later_count, later_capacity;
 } map_names;
 
 static sft_span key_text(const void *ctx, uint32_t entry) {
@@ -58,16 +62,25 @@ static size_t fold_name(sfti_part part, sft_span name, char *out) {
     return len;
 }
 
+static size_t exact_name(sfti_part part, sft_span name, char *out) {
+    out[0] = (char)('a' + part);
+    memcpy(out + 1, name.data, name.len);
+    return name.len + 1;
+}
+
 /* The name as it is, and after each of its prefixes; the first known part counts. */
 static sft_code add_keys(map_names *names, uint32_t module, sft_error *err) {
     sft_span name = names->lora->modules[module].name;
     sfti_part part = SFTI_PART_MAIN;
-    for (size_t i = 0; i < KEYS_A_MODULE && name.len > 0; i++) {
-        char *text = sfti_arena_array(&names->lora->arena, name.len + 1, 1);
-        if (!text) return sfti_fail_memory(err, name.len);
-        map_key *key = &names->keys[names->count];
-        *key = (map_key){ { text, fold_name(part, name, text) }, module };
-        (void)sfti_names_add(&names->names, key->text, (uint32_t)names->count++);
+    bool dotted = memchr(name.data, '.', name.len) != NULL;
+    for (size_t i = 0; i < KEYS_A_MODULE / 2 && name.len > 0; i++) {
+        for (int exact = 0; exact <= dotted; exact++) {
+            char *text = sfti_arena_array(&names->lora->arena, name.len + 1, 1);
+            if (!text) return sfti_fail_memory(err, name.len);
+            size_t len = exact ? exact_name(part, name, text) : fold_name(part, name, text);
+            names->keys[names->count] = (map_key){ { text, len }, module };
+            (void)sfti_names_add(&names->names, (sft_span){ text, len }, (uint32_t)names->count++);
+        }
         const sfti_name_layout *layout = sfti_layout_of(name);
         if (!layout || layout->own) break;
         if (layout->part != SFTI_PART_MAIN) part = layout->part;
@@ -121,36 +134,6 @@ static sft_code add_target(map_names *names, sfti_lora_target target, sft_error 
 }
 
 /* ── Layers that are stored the other way round ── */
-
-/* The matrix called begin + end, or NULL. */
-static const sft_tensor *matrix_called(const sft_set *model, sft_span begin, const char *end) {
-    const sft_tensor *weight = sfti_set_sibling(model, begin, end);
-    return weight && weight->rank == 2 ? weight : NULL;
-}
-
-#define CONV1D "c_attn c_proj c_fc q_attn" /* GPT-2's layers with a row for each input */
-
-sfti_stored sfti_lora_stored(const sft_set *model, const sft_tensor *tensor) {
-    static const char *const inputs[] = { ".attn.c_attn.weight", ".mlp.c_fc.weight" };
-    if (tensor->rank != 2 || !sfti_ends(tensor->name, ".weight")) return SFTI_STORED_PLAIN;
-    sft_span layer = sfti_lora_layer(tensor->name), above = sfti_lora_layer(layer);
-    sft_span block = sfti_lora_layer(above), last = sfti_from(layer, above.len + (above.len > 0));
-    uint64_t rows = tensor->shape[0], cols = tensor->shape[1];
-    if (sfti_number_among(CONV1D, last) < 0) return SFTI_STORED_PLAIN;
-    if (rows != cols) { /* a bias has one for each output */
-        const sft_tensor *bias = sfti_set_sibling(model, layer, ".bias");
-        return bias && bias->rank == 1 && bias->shape[0] == cols ? SFTI_STORED_TURNED
-                                                                  : SFTI_STORED_PLAIN;
-    }
-    for (size_t i = 0; i <= SFTI_COUNT(inputs); i++) { /* layers that have as many inputs */
-        const sft_tensor *other = i == 0 ? matrix_called(model, above, ".c_attn.weight")
-                                         : matrix_called(model, block, inputs[i - 1]);
-        if (other && other->shape[0] != other->shape[1]
-            && (other->shape[0] == rows || other->shape[1] == rows))
-            return other->shape[0] == rows ? SFTI_STORED_TURNED : SFTI_STORED_PLAIN;
-    }
-    return SFTI_STORED_UNKNOWN;
-}
 
 static bool is_told_turned(const map_names *names, const sfti_lora_module *m) {
     const sfti_lora_config *config = sfti_lora_config_of(names->lora, m->name);
@@ -212,13 +195,13 @@ static sft_code settle_square(map_names *names, const stored_parts *all, sfti_lo
     sft_span part = last_part(names, target);
     sfti_stored stored = sfti_lora_stored(names->model, tensor);
     uint32_t at = sfti_names_find(&all->names, part);
-    bool plain = stored == SFTI_STORED_PLAIN && sfti_number_among(CONV1D, part) >= 0;
+    bool plain = stored == SFTI_STORED_PLAIN && sfti_lora_is_conv1d(part);
     bool turned = stored == SFTI_STORED_TURNED;
     if (!plain && !turned && at != SFTI_NO_NAME) {
         plain = all->seen[at][0];
         turned = all->seen[at][1];
     }
-    if (!plain && !turned) turned = sfti_number_among(CONV1D, part) >= 0;
+    if (!plain && !turned) turned = sfti_lora_is_conv1d(part);
     target->turned = turned;
     if (plain != turned) return SFT_OK;
     const sft_tensor *first = sfti_lora_first(names->lora, m);
@@ -282,27 +265,45 @@ static bool changes_bias(const sfti_lora *lora, const sfti_lora_module *m) {
  * weights; OTHER: one of another name of it. */
 typedef enum map_as { AS_NAMED, AS_CODES, AS_OTHER } map_as;
 
+static sft_code add_later(map_names *names, sfti_lora_target target, sft_error *err) {
+    sfti_lora_target *grown = sfti_arena_grow(&names->lora->arena, names->later,
+                                              names->later_count, 1, &names->later_capacity,
+                                              sizeof *grown);
+    if (!grown) return sfti_fail_memory(err, sizeof *grown);
+    names->later = grown;
+    grown[names->later_count++] = target;
+    return SFT_OK;
+}
+
+static sft_code match_module(map_names *names, uint32_t module, bool exact,
+                             const sfti_lora_way *way, uint32_t tensor, map_as as, sft_error *err) {
+    sfti_lora_module *m = &names->lora->modules[module];
+    uint64_t rows = 0, cols = 0;
+    if (as == AS_CODES) m->codes = tensor + 1;
+    if (as == AS_CODES || (as == AS_OTHER && changes_bias(names->lora, m))) return SFT_OK;
+    if (!sfti_lora_shape(sft_set_tensor_at(names->model, tensor), &rows, &cols)) return SFT_OK;
+    sfti_lora_target target = { .module = module, .tensor = tensor, .row = way->row,
+                                .from = way->from, .transposed = way->transposed };
+    target.rows = way->rows ? way->rows : way->transposed ? cols : rows;
+    target.turned = !way->transposed && is_turned(names, m, tensor);
+    names->exact[module] = names->exact[module] || exact;
+    return exact ? add_target(names, target, err) : add_later(names, target, err);
+}
+
 static sft_code look_up(map_names *names, const sfti_lora_way *way, uint32_t tensor, map_as as,
                         sft_error *err) {
     char text[SFTI_LORA_NAME + 64];
-    uint64_t rows = 0, cols = 0;
     sft_code code = SFT_OK;
-    if (!sfti_lora_shape(sft_set_tensor_at(names->model, tensor), &rows, &cols)) return SFT_OK;
     for (int part = 0; !code && part < SFTI_ADAPTER_PARTS; part++) {
         /* a way is the end of a tensor's name, or made in as much room */
         if (!(way->parts >> part & 1) || sfti_never(way->path.len > SFTI_LORA_NAME)) continue;
-        size_t len = fold_name((sfti_part)part, way->path, text);
-        uint32_t key = sfti_names_find(&names->names, (sft_span){ text, len });
-        if (key == SFTI_NO_NAME) continue;
-        sfti_lora_module *m = &names->lora->modules[names->keys[key].module];
-        if (as == AS_CODES) m->codes = tensor + 1;
-        if (as == AS_CODES || (as == AS_OTHER && changes_bias(names->lora, m))) continue;
-        sfti_lora_target target = { .module = names->keys[key].module, .tensor = tensor,
-                                    .row = way->row, .from = way->from,
-                                    .transposed = way->transposed };
-        target.rows = way->rows ? way->rows : way->transposed ? cols : rows;
-        target.turned = !way->transposed && is_turned(names, m, tensor);
-        code = add_target(names, target, err);
+        for (int exact = 1; !code && exact >= 0; exact--) {
+            size_t len = exact ? exact_name((sfti_part)part, way->path, text)
+                               : fold_name((sfti_part)part, way->path, text);
+            uint32_t key = sfti_names_find(&names->names, (sft_span){ text, len });
+            if (key == SFTI_NO_NAME) continue;
+            code = match_module(names, names->keys[key].module, exact, way, tensor, as, err);
+        }
     }
     return code;
 }
@@ -317,6 +318,11 @@ static sft_code check_shape(const map_names *names, const sfti_lora_module *m, u
     (void)sfti_lora_shape(tensor, target->transposed ? &cols : &rows,
                           target->transposed ? &rows : &cols);
     bool turned = target->turned && m->type == SFTI_TYPE_LORA && m->out == cols && m->in == rows;
+    if (target->from > covered || target->rows > covered - target->from)
+        return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, first->offset, first->name,
+                                "expected layers of the model for each row of this module, found "
+                                "none for some before row %llu, where %.*s begins",
+                                (unsigned long long)target->from, SFTI_CLIP(tensor->name, 120));
     /* rows of a target are all of its tensor's, or what a rule divides those into */
     if (sfti_never(target->row + target->rows > rows || target->row + target->rows < target->row)
         || (m->out && m->out != covered && !turned) || (m->in && m->in != cols && !turned))
@@ -431,12 +437,6 @@ static sft_code check_modules(const map_names *names, sft_error *err) {
 
 /* ── All ── */
 
-sft_span sfti_lora_layer(sft_span name) {
-    size_t len = name.len;
-    while (len > 0 && name.data[len - 1] != '.') len--;
-    return (sft_span){ name.data, len > 0 ? len - 1 : 0 };
-}
-
 static sft_code settle_module(map_names *names, sfti_lora_module *m, const uint32_t *index,
                               sft_error *err) {
     const sfti_lora_map *map = names->map;
@@ -450,8 +450,9 @@ static sft_code settle_module(map_names *names, sfti_lora_module *m, const uint3
                 && other->from < target->from + target->rows)
                 return refuse_two(names, m, target, other, err);
         }
-        covered += target->rows;
+        covered += target->rows; /* 64 at most, of less than 2^57 each */
     }
+    /* targets that are apart, and that end where all their rows do, have no gap between them */
     for (uint32_t at = m->targets; !code && at; at = map->targets[at - 1].next)
         code = check_shape(names, m, covered, &map->targets[at - 1], err);
     if (!code && changes_bias(names->lora, m)) code = add_biases(names, m, index, err);
@@ -558,13 +559,15 @@ sft_code sfti_lora_map_model(sfti_lora *lora, const sft_set *model, sfti_lora_ma
     sfti_lora_naming naming;
     *out = (sfti_lora_map){ .count = 0 };
     names.keys = sfti_arena_array(&lora->arena, most, sizeof *names.keys);
+    names.exact = sfti_arena_array(&lora->arena, lora->count, sizeof *names.exact);
     uint32_t *index = shard_index(&names);
-    if (!names.keys || !index
+    if (!names.keys || !names.exact || !index
         || !sfti_names_draw(&names.names, most, key_text, &names, &lora->arena))
         return sfti_fail_memory(err, most * sizeof *names.keys);
     sft_code code = sfti_lora_naming_open(&lora->arena, model, &naming, err);
     for (uint32_t i = 0; !code && i < lora->count; i++) {
         lora->modules[i].targets = lora->modules[i].codes = 0;
+        names.exact[i] = false;
         code = add_keys(&names, i, err);
     }
     for (uint32_t i = 0; !code && i < sft_set_tensor_count(model); i++) {
@@ -579,6 +582,8 @@ sft_code sfti_lora_map_model(sfti_lora *lora, const sft_set *model, sfti_lora_ma
             code = look_up(&names, &ways.ways[k], i, AS_CODES, err);
     }
     if (!code) code = map_other_names(&names, &naming, &ways, index, err);
+    for (size_t i = 0; !code && i < names.later_count; i++)
+        if (!names.exact[names.later[i].module]) code = add_target(&names, names.later[i], err);
     if (!code) code = map_other_prefix(&names, index, err);
     if (!code) code = settle_turned(&names, err);
     for (size_t i = 0; !code && i < lora->count; i++) {

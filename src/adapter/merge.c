@@ -409,8 +409,7 @@ size_t sft_adapter_merge_blames(const sft_adapter_merge *m) {
 /* Pairs of all shards, without what has become stale, and the recipe. */
 static sft_code gather_pairs(sft_adapter_merge *m, sfti_arena *work, sft_pair **out, size_t *count,
                              sft_error *err) {
-    static const char *const again[] = { SFTI_MERGE_RECIPE, SFTI_MERGE_NAMES };
-    sft_code code = sfti_recipe_pairs(m->model, work, again, 2, out, count, err);
+    sft_code code = sfti_recipe_pairs(m->model, work, NULL, 0, SFTI_DROPS_ALL, out, count, err);
     if (!code) code = sfti_adapter_recipe(m, file_name(m->model), true, err);
     if (code) return code;
     (*out)[(*count)++] = (sft_pair){ sft_span_cstr(SFTI_MERGE_NAMES),

@@ -74,11 +74,16 @@ sft_code sfti_recipe_adapter(sfti_json_writer *w, const sfti_merge_input *input,
                              sft_error *err);
 void sfti_recipe_model(sfti_json_writer *w, const sft_set *set, sft_span name);
 /* Metadata of all shards, the first of each key, but digests of the data and those keys; there is
- * room for 8 more. */
+ * room for 8 more. dropped: which recipes go, too. */
+typedef enum sfti_recipe_drop {
+    SFTI_KEEPS_RECIPES, SFTI_DROPS_LORA, SFTI_DROPS_ALL
+} sfti_recipe_drop;
 sft_code sfti_recipe_pairs(const sft_set *set, sfti_arena *work, const char *const *without,
-                           size_t without_count, sft_pair **out, size_t *count, sft_error *err);
-/* The recipe that there was, as the member "before"; nothing if there was none. */
-void sfti_recipe_before(sfti_json_writer *w, sft_span before);
+                           size_t without_count, sfti_recipe_drop dropped, sft_pair **out,
+                           size_t *count, sft_error *err);
+/* The recipes that there were: of the same verb as the member "before", others, of lora or of all
+ * kinds, by their keys in "before_others"; nothing if there were none. */
+void sfti_recipe_before(sfti_json_writer *w, const sft_set *set, const char *verb, bool lora_alone);
 
 /* Whether the bytes of tensor i are computed; else they are those of its file. */
 bool sfti_merge_computes(const sft_adapter_merge *merge, size_t i);

@@ -342,7 +342,12 @@ static sft_code size_rest(const sfti_lora *lora, sfti_lora_module *m, sft_error 
     lora_shape one;
     if (m->type == SFTI_TYPE_IA3) {
         bool peft = m->slot[SFTI_SLOT_IA3_FACTOR] != 0;
+        const sft_tensor *diff = sfti_lora_tensor(lora, m, SFTI_SLOT_DIFF_BIAS);
         if (!peft && !m->slot[SFTI_SLOT_IA3_WEIGHT]) return lacks(lora, m, "a weight", err);
+        if (peft && diff)
+            return sfti_fail_tensor(err, SFT_CAST_DTYPE, diff->offset, diff->name,
+                                    "expected (IA)^3 of PEFT, whose factors are of biases, too, "
+                                    "without a difference of the bias, found one");
         return shape_in(lora, m, peft ? SFTI_SLOT_IA3_FACTOR : SFTI_SLOT_IA3_WEIGHT, &one, err);
     }
     sft_code code = shape_in(lora, m, SFTI_SLOT_DIFF_BIAS, &one, err);
@@ -469,7 +474,7 @@ sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m, sft_e
     return code;
 }
 
-static sft_code size_module(const sfti_lora *lora, sfti_lora_module *m, sft_error *err) {
+static sft_code size_by_method(const sfti_lora *lora, sfti_lora_module *m, sft_error *err) {
     switch (m->type) {
     case SFTI_TYPE_LORA: return size_lora(lora, m, err);
     case SFTI_TYPE_LOHA: return size_loha(lora, m, err);
@@ -479,6 +484,14 @@ static sft_code size_module(const sfti_lora *lora, sfti_lora_module *m, sft_erro
     case SFTI_TYPE_IA3: case SFTI_TYPE_FULL: case SFTI_TYPE_OTHER: case SFTI_ADAPTER_TYPES: break;
     }
     return size_rest(lora, m, err);
+}
+
+static sft_code size_module(const sfti_lora *lora, sfti_lora_module *m, sft_error *err) {
+    lora_shape bias;
+    sft_code code = size_by_method(lora, m, err);
+    if (!code) code = shape_in(lora, m, SFTI_SLOT_DIFF_BIAS, &bias, err);
+    if (!code && m->out == 0) m->out = bias.rows * bias.cols; /* it has one for each row */
+    return code;
 }
 
 sft_code sfti_lora_hint(sft_code code, sft_hint hint, sft_error *err) {

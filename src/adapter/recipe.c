@@ -5,10 +5,13 @@
 #include "keys/digest_keys.h"
 #include "safetensors_hash.h"
 
+#include <string.h>
+
 #define MORE 8 /* pairs that callers add */
 
 sft_code sfti_recipe_pairs(const sft_set *set, sfti_arena *work, const char *const *without,
-                           size_t without_count, sft_pair **out, size_t *count, sft_error *err) {
+                           size_t without_count, sfti_recipe_drop dropped, sft_pair **out,
+                           size_t *count, sft_error *err) {
     size_t shards = sft_set_shard_count(set), most = MORE;
     for (size_t s = 0; s < shards; s++) most += sft_file_metadata_count(sft_set_shard_at(set, s));
     *count = 0;
@@ -20,6 +23,7 @@ sft_code sfti_recipe_pairs(const sft_set *set, sfti_arena *work, const char *con
             sft_pair pair = sft_file_metadata_at(file, i);
             sft_span before;
             bool again = (sfti_digest_key_of(pair.key) & SFTI_DIGESTS_OF_DATA) != 0;
+            again = again || (dropped && sfti_is_recipe_key(pair.key, dropped == SFTI_DROPS_LORA));
             for (size_t k = 0; k < without_count && !again; k++)
                 again = sfti_is(pair.key, without[k]);
             for (size_t b = 0; b < s && !again; b++) {
@@ -67,15 +71,26 @@ void sfti_recipe_model(sfti_json_writer *w, const sft_set *set, sft_span name) {
     sfti_json_close(w, '}');
 }
 
-void sfti_recipe_before(sfti_json_writer *w, sft_span before) {
-    if (!before.data) return;
-    sfti_json_key(w, "before");
-    sfti_json_text(w, before);
+void sfti_recipe_before(sfti_json_writer *w, const sft_set *set, const char *verb,
+                        bool lora_alone) {
+    sft_span before = pair_named(set, verb);
+    const char *key;
+    bool any = false;
+    if (before.data) sfti_json_key(w, "before");
+    if (before.data) sfti_json_text(w, before);
+    for (size_t i = 0; (key = sfti_recipe_key_at(i, lora_alone)) != NULL; i++) {
+        before = pair_named(set, key);
+        if (!before.data || strcmp(key, verb) == 0 || strcmp(key, SFTI_MERGE_NAMES) == 0) continue;
+        if (!any) sfti_json_put_open(w, "before_others", '{');
+        any = true;
+        sfti_json_key(w, key);
+        sfti_json_text(w, before);
+    }
+    if (any) sfti_json_close(w, '}');
 }
 
 sft_code sfti_adapter_recipe(sft_adapter_merge *merge, sft_span model, bool digests,
                              sft_error *err) {
-    sft_span before = pair_named(merge->model, SFTI_MERGE_RECIPE);
     merge->recipe.len = merge->names.len = 0;
     sft_sink sink = sft_sink_memory(&merge->recipe);
     sfti_json_writer w;
@@ -98,7 +113,7 @@ sft_code sfti_adapter_recipe(sft_adapter_merge *merge, sft_span model, bool dige
     bool comfy = merge->options.dora == SFT_ADAPTER_DORA_COMFY;
     sfti_json_put_cstr(&w, "dora", comfy ? "comfy" : "exact");
     if (merge->options.stochastic) sfti_json_put_uint(&w, "stochastic", merge->options.seed);
-    sfti_recipe_before(&w, before);
+    sfti_recipe_before(&w, merge->model, SFTI_MERGE_RECIPE, false);
     sfti_json_close(&w, '}');
     return fine ? sfti_json_done(&w) : sfti_fail_memory(err, merge->names.len);
 }

@@ -172,6 +172,11 @@ static sft_code add_module(simplify *x, size_t i, sft_error *err) {
                 return sfti_factored_not_readable(sft_set_tensor_at(x->model, t->tensor), err);
             f->blames = 0;
         }
+    } else if (m->type != SFTI_TYPE_FULL && rows > SFTI_LORA_ELEMENTS / cols) {
+        return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, SFT_NO_OFFSET, m->name,
+                                "expected factors of a layer of at most %llu elements, found "
+                                "%llu x %llu", (unsigned long long)SFTI_LORA_ELEMENTS,
+                                (unsigned long long)rows, (unsigned long long)cols);
     } else if (m->type == SFTI_TYPE_LOKR) {
         shaped = sfti_lora_tensor(x->lora, m, m->slot[SFTI_SLOT_KRON_2] ? SFTI_SLOT_KRON_2
                                               : m->tucker ? SFTI_SLOT_KRON_T2 : SFTI_SLOT_NONE);
@@ -237,6 +242,9 @@ sft_code sfti_plan_simplify(sft_adapter_factors *f, sft_error *err) {
         if (!code) code = sfti_factored_scales(f, 0, x->model, err);
     }
     f->keeps_metadata = true;
+    f->plain = sfti_arena_array(&f->arena, x->lora->count, sizeof *f->plain);
+    f->plain_count = 0;
+    if (!code && !f->plain) code = sfti_fail_memory(err, x->lora->count * sizeof *f->plain);
     if (!code && others == 0)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
                          "expected modules that are no plain LoRA, found none");
@@ -252,6 +260,7 @@ sft_code sfti_plan_simplify(sft_adapter_factors *f, sft_error *err) {
         bool whole = (plain && !scaled) || is_norm(x, m);
         if (scaled) code = fold_module(x, i, err);
         else if (!whole) code = add_module(x, i, err);
+        else if (plain) f->plain[f->plain_count++] = m;
         if (!code) code = keep_module(x, m, whole, err);
     }
     f->ctx = x;

@@ -130,6 +130,7 @@ static bool lasting_number(sft_span text, double *out) {
 
 bool sfti_merge_param_value(sfti_merge_param param, sft_span text, double *out) {
     if (!param_rows[param].is_switch) return lasting_number(text, out);
-    *out = sfti_same_letters(text, "true") || sfti_is(text, "1");
-    return *out > 0 || sfti_same_letters(text, "false") || sfti_is(text, "0");
+    if (lasting_number(text, out)) return *out == 0 || *out == 1; /* Python's 0 is 0.0 here */
+    *out = sfti_same_letters(text, "true");
+    return *out > 0 || sfti_same_letters(text, "false");
 }

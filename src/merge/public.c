@@ -271,9 +271,7 @@ static sft_code merged_pairs(sft_merge *m, const sfti_merge_record *record, sfti
     *count = 0;
     for (size_t i = 0; i < room - SFTI_MERGE_PAIRS; i++) {
         sft_pair pair = sft_file_metadata_at(file, i);
-        bool again = sfti_digest_key_of(pair.key) != 0;
-        for (size_t k = 0; k < SFTI_MERGE_PAIRS; k++)
-            again = again || sft_span_equal(pair.key, record->pairs[k].key);
+        bool again = sfti_digest_key_of(pair.key) != 0 || sfti_is_recipe_key(pair.key, false);
         if (!again) pairs[(*count)++] = pair;
     }
     for (size_t k = 0; k < SFTI_MERGE_PAIRS; k++) pairs[(*count)++] = record->pairs[k];

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/utf8.h"
+#include "keys/digest_keys.h"
 #include "os/path.h"
 #include "safetensors_io.h"
 
@@ -59,7 +60,7 @@ static bool is_object(sft_span text) {
     return json.type != SFTI_JSON_ERROR && sfti_json_next(&json) == SFTI_JSON_END;
 }
 
-/* As webui has them: each model by its SHA-256, with the recipe that it was made by, if it was;
+/* As webui has them: each model by its SHA-256, with the recipes that it was made by, if it was;
  * then those that these were made of, from their headers. */
 static sft_code write_ancestors(const sfti_merge_recipe *recipe, const sfti_merge_origin *origins,
                                 sfti_arena *arena, sft_buffer *out, sft_error *err) {
@@ -67,6 +68,7 @@ static sft_code write_ancestors(const sfti_merge_recipe *recipe, const sfti_merg
     size_t direct = recipe->count, count = 0;
     sft_span *keys = sfti_arena_array(arena, direct + ANCESTORS_MOST, sizeof *keys);
     sfti_json_writer w;
+    const char *key;
     if (!keys) return sfti_fail_memory(err, ANCESTORS_MOST * sizeof *keys);
     sfti_json_write(&w, &sink, 0, err);
     sfti_json_open(&w, '{');
@@ -80,6 +82,11 @@ static sft_code write_ancestors(const sfti_merge_recipe *recipe, const sfti_merg
         sfti_json_put_cstr(&w, "legacy_hash", origins[i].autov1);
         if (made.data) sfti_json_key(&w, SFTI_MERGE_RECIPE_KEY);
         if (made.data) sfti_json_text(&w, made);
+        for (size_t k = 0; (key = sfti_recipe_key_at(k, true)) != NULL; k++) {
+            made = metadata_of(origins[i].stored, key);
+            if (made.data) sfti_json_key(&w, key);
+            if (made.data) sfti_json_text(&w, made);
+        }
         sfti_json_close(&w, '}');
     }
     for (size_t i = 0; i < direct; i++) {
@@ -89,14 +96,14 @@ static sft_code write_ancestors(const sfti_merge_recipe *recipe, const sfti_merg
         sfti_json_begin(&json, made.data, made.len);
         sfti_json_next(&json);
         while (sfti_json_next(&json) == SFTI_JSON_KEY) {
-            sft_span key = sfti_json_string(&json, arena);
+            sft_span digest = sfti_json_string(&json, arena);
             sfti_json_next(&json);
             const char *start = json.begin + json.start;
             sfti_json_skip(&json);
-            if (!key.data) return sfti_fail_memory(err, made.len);
-            if (count == direct + ANCESTORS_MOST || has_origin(keys, count, key)) continue;
-            keys[count++] = key;
-            sfti_json_key_span(&w, key);
+            if (!digest.data) return sfti_fail_memory(err, made.len);
+            if (count == direct + ANCESTORS_MOST || has_origin(keys, count, digest)) continue;
+            keys[count++] = digest;
+            sfti_json_key_span(&w, digest);
             sfti_json_text(&w, (sft_span){ start, (size_t)(json.at - start) });
         }
     }

@@ -222,7 +222,7 @@ def dora(m, shape, draw, delta):
 
     def change(w, strength):
         v = w + delta
-        norm = np.sqrt((v ** 2).sum(axes, keepdims=True)) + np.finfo("f4").eps
+        norm = np.sqrt((v ** 2).sum(axes, keepdims=True))
         return w + strength * (magnitude * v / norm - w)
     return change
 

@@ -46,7 +46,22 @@ def of(name, **tensors):
     return {name + "." + end.replace("__", "."): value for end, value in tensors.items()}
 
 
+def split(q=8, k=None, v=8, **more):
+    """A FLUX.1 in diffusers' naming, of which a layer's rows may be missing."""
+    block = "transformer_blocks.0.attn."
+    tensors = {"x_embedder.weight": zeros(8, 64), "context_embedder.weight": zeros(8, 16),
+               "time_text_embed.timestep_embedder.linear_1.weight": zeros(8, 16),
+               "single_transformer_blocks.0.proj_mlp.weight": zeros(8, 16),
+               block + "add_q_proj.weight": zeros(8, 8)}
+    for name, rows in ("to_q", q), ("to_k", k), ("to_v", v):
+        if rows:
+            tensors[block + name + ".weight"] = zeros(rows, 8)
+            tensors[block + name + ".bias"] = zeros(rows)
+    return tensors
+
+
 NAN = float("nan")
+QKV = "lora_unet_double_blocks_0_img_attn_qkv"
 FITS = lora("lora_unet_c", 8, 4)
 # what it is, model, adapter, exit, words
 CASES = [
@@ -62,6 +77,30 @@ CASES = [
         "base_model.model.model.diffusion_model.d.e.lora_A.weight": zeros(2, 4),
         "base_model.model.model.diffusion_model.d.e.lora_B.weight": zeros(8, 2)}, 1,
      "expected one module for model.diffusion_model.d.e.weight"),
+    ("rows past a layer that is missing", split(), lora(QKV, 16, 8), 1,
+     "none for some before row 16, where transformer_blocks.0.attn.to_v.weight begins"),
+    ("the same of a difference", split(), of(QKV, diff=zeros(16, 8)), 1, "before row 16"),
+    ("the same of a bias", split(), of(QKV, diff_b=zeros(16)), 1, "before row 16"),
+    ("the same of LoHa", split(), of(QKV, hada_w1_a=zeros(16, 1), hada_w1_b=zeros(1, 8),
+                                     hada_w2_a=zeros(16, 1), hada_w2_b=zeros(1, 8)), 1,
+     "before row 16"),
+    ("the same of LoKr", split(), of(QKV, lokr_w1=zeros(2, 1), lokr_w2=zeros(8, 8)), 1,
+     "before row 16"),
+    ("the same of DoRA", split(), {**lora(QKV, 16, 8), QKV + ".dora_scale": zeros(16, 1)}, 1,
+     "before row 16"),
+    ("the first is missing", split(q=None, k=8), lora(QKV, 16, 8), 1, "before row"),
+    ("rows of other sizes", split(q=4, k=8), lora(QKV, 20, 8), 1, "before row"),
+    ("all rows", split(k=8), lora(QKV, 24, 8), 0, "1 of 1 module"),
+    ("DoRA without a norm", model(), {**FITS, "lora_unet_c.dora_scale": zeros(8, 1, value=1)}, 1,
+     "expected a norm above 0 to divide by (or a magnitude of 0), found 0 for row 0"),
+    ("a norm of 0 and a magnitude of 0", model(),
+     {**FITS, "lora_unet_c.dora_scale": zeros(8, 1)}, 0, "1 of 1 module"),
+    ("GLoRA with a bias", model(c__bias=zeros(8)), {
+        **of("lora_unet_c", a1__weight=zeros(4, 1), a2__weight=zeros(1, 4), diff_b=zeros(8)),
+        **of("lora_unet_c", b1__weight=zeros(8, 1), b2__weight=zeros(1, 4))}, 0, "1 of 1 module"),
+    ("(IA)^3 of PEFT with a bias", model(c__bias=zeros(8)),
+     of("base_model.model.c", ia3_l=zeros(8, 1), diff_b=zeros(8)), 1,
+     "without a difference of the bias"),
     ("no up", model(), {"c.lora_A.weight": zeros(2, 4)}, 1, "an up (B) matrix"),
     ("no down", model(), {"c.lora_B.weight": zeros(8, 2)}, 1, "a down (A) matrix"),
     ("two methods", model(), {**FITS, **of("lora_unet_c", hada_w1_a=zeros(8, 2))}, 1, "of two"),

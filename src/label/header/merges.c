@@ -209,15 +209,16 @@ static const sfti_key_take made_takes[] = {
 };
 SFTI_KEYS_OF(sfti_merge_made_keys, "merge-made", made_takes);
 
-/* Names alone, of modelspec.merged_from, that others have with their digests go; those that no
+/* Names alone, of modelspec.merged_from, that others have with their digests go, and all of them
+ * beside another program's recipe, which may have copied them from one of its models; those that no
  * recipe names are what the others were made of. */
 static void settle_sources(sft_info *info) {
     sfti_merge_source *first = info->merge_sources.first, *kept = NULL;
-    bool direct = false;
+    bool direct = false, own = sfti_is(info->merge_tool, "libsafetensors");
     for (sfti_merge_source *s = first; s; s = s->next) direct = direct || s->direct;
     info->merge_sources = (sfti_list){ NULL, NULL, 0 };
     for (sfti_merge_source *s = first, *next; s; s = next) {
-        bool again = false;
+        bool again = direct && !own && s->sha256.len == 0;
         next = s->next;
         for (sfti_merge_source *o = first; o && s->sha256.len == 0; o = o->next)
             again = again || (o->sha256.len > 0 && sft_span_equal(o->name, s->name));

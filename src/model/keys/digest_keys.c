@@ -48,6 +48,24 @@ bool sfti_is_reading_key(sft_span key) {
     return false;
 }
 
+static const char *const recipe_keys[] = {
+    "sft_lora_merge", "sft_lora_resize", "sft_lora_stack", "sft_lora_extract", "sft_lora_simplify",
+    "sft_merge", "sd_merge_recipe", "sd_merge_models", "modelspec.merged_from",
+};
+#define LORA_RECIPES 5
+
+const char *sfti_recipe_key_at(size_t i, bool sft_lora_alone) {
+    size_t count = sft_lora_alone ? LORA_RECIPES : sizeof recipe_keys / sizeof *recipe_keys;
+    return i < count ? recipe_keys[i] : NULL;
+}
+
+bool sfti_is_recipe_key(sft_span key, bool sft_lora_alone) {
+    const char *one;
+    for (size_t i = 0; (one = sfti_recipe_key_at(i, sft_lora_alone)) != NULL; i++)
+        if (sft_span_equal(key, sft_span_cstr(one))) return true;
+    return false;
+}
+
 bool sfti_is_training_key(sft_span key) {
     return key.len >= 3 && memcmp(key.data, "ss_", 3) == 0;
 }

@@ -40,6 +40,12 @@ unsigned sfti_digest_key_of(sft_span key);
 /* The key of row i, and its bit; NULL past the last. */
 const char *sfti_digest_key_at(size_t i, unsigned *bit);
 
+/* What a file was made from, and how, as its newest change tells it: whoever makes another file of
+ * it takes these into its own record. sft_lora_alone: those of the verbs of lora. NULL past the
+ * last. */
+const char *sfti_recipe_key_at(size_t i, bool sft_lora_alone);
+bool sfti_is_recipe_key(sft_span key, bool sft_lora_alone);
+
 /* A key of training, ss_*: SFTI_DIGESTS_OF_NAMES cover it, too. */
 bool sfti_is_training_key(sft_span key);
 

@@ -267,6 +267,7 @@ static void takes_parameters(void **state) {
         { { A "|1", B "|3" }, "linear", NONE, { 0 }, "=2.5,3.5", NONE, false, 0 },
         { { A "|1", B "|3" }, "linear", NONE, { "normalize=false" }, "=10,14", NONE, false, 0 },
         { { A "|1", B "|3" }, "linear", NONE, { "normalize=0" }, "=10,14", NONE, false, 0 },
+        { { A "|1", B "|3" }, "linear", NONE, { "normalize=0.0" }, "=10,14", NONE, false, 0 },
         { { A "|x", B }, "linear", NONE, { 0 },
           "expected a number as weight, found \"x\"", 0, false,
           0 },

@@ -86,8 +86,10 @@ static int look_at_entry(void *ctx, const char *name, os_kind kind) {
     if (kind == OS_DIR || (look->by_name && !is_called)) return 0;
     const char *path = cli_join_path(&arena, look->folder, name);
     sft_code code = path ? SFT_OK : sfti_fail_memory(&err, strlen(name));
+    int error = code ? 0 : sfti_os_info_path(path, true, &info);
+    if (error && error != ENOENT) code = sfti_io_fail(&err, SFT_IO_OPEN, error, "open an index");
     /* A pipe would be waited for. */
-    if (!code && !sfti_os_info_path(path, true, &info) && info.kind == OS_FILE
+    if (!code && !error && info.kind == OS_FILE
         && (!look->counts || look->counts(look->ctx, path)))
         code = look_at_file(look, path, name, is_called, &err);
     sfti_arena_free(&arena);

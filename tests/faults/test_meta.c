@@ -2,6 +2,7 @@
  * to stop: the model is the old one or the new one, at once or once it is recovered, and no
  * hidden file is left. */
 #include "faults.h"
+#include "os/io.h"
 #include "safetensors_edit.h"
 
 #include <setjmp.h>
@@ -66,6 +67,7 @@ static void set_world(const fault_scene *scene) {
     os_fake_can(scene->way == 1, false);
     os_fake_add_file("/in.json", json, sizeof json - 1);
     os_fake_add_file("/in.png", "\x89PNG\r\n\x1a\n....", 12);
+    (void)sfti_os_unlink("/set/plain.json"); /* old shards that it names would stay */
     files_before = os_fake_count_files();
     old_sum = model_sum(scene->path);
     os_fake_fail(0, 0, false);

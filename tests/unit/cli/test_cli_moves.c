@@ -204,7 +204,7 @@ static void moves_back(void **state) {
         { "m", "m", false, false, 1, 0, "m", NULL, "" }, /* the copy goes */
         { "m", "n", false, false, 0, 1, "m", "n", "from: already exists" },
         { "m", "longer", false, false, 0, 1, "m", "longer", "from: already exists" },
-        { "m", "n", false, true, 0, 0, "m", "n", "to: expected what mv put there, found another" },
+        { "m", "n", false, true, 0, 1, "m", "n", "to: expected what mv put there, found another" },
         { NULL, "\"bee,,e", true, false, 1, 0, "\"a,c,e", NULL, "" },
         { NULL, "mine", true, false, 1, 0, "mine", NULL, "to: expected the text that was there" },
         { "\"a,c,e", "\"bee,,e", true, false, 1, 0, "\"a,c,e", NULL, "" },

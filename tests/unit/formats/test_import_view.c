@@ -303,26 +303,27 @@ static void test_short(void **state) {
 
 /* ── Quantised and sparse ── */
 
-/* I32 of either byte order; a scale and a zero for each of three channels; any range is read. */
+/* I32; a scale and a zero for each of three channels, or one; any range is read. */
 static void test_dequantised(void **state) {
     enum { COUNT = 1200 };
     static uint8_t stored[COUNT * 4];
     float wanted[COUNT], found[COUNT];
     double scales[] = { 0.5, 2, 0.25 }, zeros[] = { 0, -3, 100 };
-    for (int big = 0; big < 2; big++) {
+    for (int one = 0; one < 2; one++) { /* a scale of all, a number that no float is */
         sft_error err = SFT_ERROR_INIT;
         sft_import im;
         const sft_source *source;
+        zeros[0] = one ? 16777217 : 0;
         for (uint32_t i = 0; i < COUNT; i++) {
             int32_t number = (int32_t)(i * 7) - 4000;
-            for (int b = 0; b < 4; b++)
-                stored[4 * i + (big ? 3 - b : b)] = (uint8_t)((uint32_t)number >> 8 * b);
-            wanted[i] = (float)((number - zeros[i / 4 % 3]) * scales[i / 4 % 3]);
+            uint32_t channel = one ? 0 : i / 4 % 3;
+            for (int b = 0; b < 4; b++) stored[4 * i + b] = (uint8_t)((uint32_t)number >> 8 * b);
+            wanted[i] = (float)((float)(number - zeros[channel]) * scales[channel]);
         }
         sft_source from = sft_source_memory(stored, sizeof stored);
         sfti_dequantise how = { .from = &from, .elements = COUNT, .dtype = SFT_I32,
-                                .swap = big ? 4 : 0, .scales = scales, .zeros = zeros,
-                                .channels = 3, .inner = 4 };
+                                .one = one, .scales = scales, .zeros = zeros,
+                                .channels = one ? 1 : 3, .inner = 4 };
         begin(&im, &err);
         assert_int_equal(sfti_dequantise_source(&im, &how, &source), SFT_OK);
         for (uint64_t at = 0; at < sizeof wanted;) {

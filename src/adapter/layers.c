@@ -81,7 +81,8 @@ sft_code sfti_factor_like(sft_adapter_factors *f, sfti_factor *layer, const sfti
     for (uint32_t i = 0; i < layer->up_dims; i++) layer->up_shape[i] = 1;
     layer->up_shape[layer->turned ? 1 : 0] = m->out;
     for (uint32_t i = 0; i < layer->down_dims; i++) layer->down_shape[i] = kernel->shape[i];
-    if (!layer->turned) layer->down_shape[1] = down->shape[1];
+    uint64_t rank = 0;
+    if (m->tucker) (void)sfti_lora_shape(down, &rank, &layer->down_shape[1]); /* it may be flat */
     layer->conv = m->kernel > 1;
     layer->scale = m->scale;
     layer->told.rank_before = m->rank;

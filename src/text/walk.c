@@ -278,6 +278,7 @@ static void walk_all(walk_state *state) {
 /* ── Members that a later one of their object replaces ── */
 
 #define FEW_MEMBERS 12
+#define OPEN_KEYS_MOST ((size_t)1 << 17) /* of open objects: behind them no member is replaced */
 
 typedef struct walk_key { sft_span text; size_t start; } walk_key;
 
@@ -297,6 +298,7 @@ static sft_span open_key_at(const void *ctx, uint32_t entry) {
 }
 
 static void keep_key(open_keys *open, const sfti_json *json) {
+    if (open->count == OPEN_KEYS_MOST) return;
     if (open->count == open->room) {
         size_t room = open->room ? 2 * open->room : 64;
         walk_key *keys = sfti_arena_array(open->arena, room, sizeof *keys);

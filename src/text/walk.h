@@ -33,7 +33,7 @@ struct sfti_walk {
 
 /* False if the text is no JSON (then nothing is taken) or larger than limits allow, and when
  * something ended it, which *code then says. As Python reads it: NaN and Infinity are null, and of
- * members with one key the last is there. */
+ * members with one key the last is there (where its object has fewer than 2^17). */
 bool sfti_walk_json(sfti_walk *walk, sft_span text, sft_code *code);
 
 #endif

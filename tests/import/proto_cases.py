@@ -167,7 +167,7 @@ def graphs(ctx):
          {"w": W, "h": HALF}),
         ("a list of constants", model(node(field(10, half))), "all", {"w": W, "out": HALF}),
         ("two constants of a list", model(node(field(10, half) * 2)), "all",
-         ("foreign_name", "found that of another tensor")),
+         {"w": W, "out": HALF, "out.1": HALF}),
         ("a subgraph", model(node(field(6, inner))), "-", {"w": W, "left": left}),
         ("a subgraph, and all", model(node(field(6, inner))), "all",
          {"w": W, "h": HALF, "i": ("F32", [1], DATA[:4])}),

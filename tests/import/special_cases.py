@@ -60,7 +60,7 @@ def quantised(ctx):
     whole = values([scheme, real(0.5), integer(1)])
     others = ("foreign_object", "integers with scale and zero point, found others")
     each = ("foreign_object", "a scale and a zero point for each channel")
-    packed = ("foreign_object", "packed channels with scales, found others")
+    axes = ("foreign_object", "expected channels of one of 2 dimensions")
     check(ctx, [
         ("whole", made(whole), "quantised=values", {"w": ("F32", [2, 2], floats(0, 0.5, 1, 1.5))}),
         ("whole, in columns", made(whole, stride=(1, 2)), "quantised=values",
@@ -88,10 +88,12 @@ def quantised(ctx):
         ("zeros of another checksum", damaged(channels(), "2"), "quantised=values", CHECKSUM),
         ("big-endian", big, "quantised=values",
          {"w": ("F32", [4], floats(1, -0.5, 32768.5, 4))}),
-        ("big-endian scales", big_rows, "quantised=values", each),
-        ("an axis beyond", channels(2), "quantised=values", packed),
-        ("an axis below", channels(-1), "quantised=values", packed),
-        ("strided rows", channels(stride=(1, 2)), "quantised=values", packed),
+        ("big-endian scales", big_rows, "quantised=values",
+         {"w": ("F32", [2, 2], floats(*[-63 * 2.0 ** -93] * 2, *[-2.0 ** -86] * 2))}),
+        ("an axis beyond", channels(2), "quantised=values", axes),
+        ("an axis below", channels(-1), "quantised=values", axes),
+        ("strided rows", channels(stride=(1, 2)), "quantised=values",
+         {"w": ("F32", [2, 2], floats(0, 1, 0, 4))}),
         ("an axis that is a text", channels(text("0")), "quantised=values", others),
         ("five of how", channels(last=b"N"), "quantised=values", others),
         ("a scale for both", channels(scales=tensor(key="1", count=2, size=(1,))),
@@ -99,7 +101,7 @@ def quantised(ctx):
         ("zeros for one", channels(zeros=tensor(key="2", kind="LongStorage", count=2, size=(1,))),
          "quantised=values", each),
         ("strided scales", channels(scales=tensor(key="1", count=2, size=(2,), stride=(0,))),
-         "quantised=values", each),
+         "quantised=values", {"w": ("F32", [2, 2], floats(0, 0.5, 0.5, 1))}),
         ("scales beyond their storage", channels(scales=tensor(key="1", count=2, size=(2,),
                                                                offset=1)),
          "quantised=values", each),
@@ -155,6 +157,7 @@ def sparse(ctx):
 
     not_read = ("foreign_object", "_rebuild_sparse_tensor that is not read")
     other = ("foreign_object", "a sparse tensor in coordinates, found another layout")
+    fits = ("foreign_object", "found indices and values that do not fit its shape")
     order = ("foreign_object", "a coalesced sparse tensor, found indices that do not ascend")
     within = ("foreign_syntax", "within its shape")
     zero, f = bytes(4), [DATA[i:i + 4] for i in range(0, 16, 4)]
@@ -181,29 +184,30 @@ def sparse(ctx):
           "w.col_indices": ("I64", [2], longs(0, 1)), "w.values": ("F32", [2], DATA[:8]),
           "w.shape": ("I64", [2], longs(2, 3))}),
         ("values of rows", made("csr", parts=lambda a, b, c: [a, a, b, c]), "sparse=values", other),
-        ("big-endian values", big, "sparse=values", other),
+        ("big-endian values", big, "sparse=values", within),
         ("out of order", made("coo", places=[[1, 0], [1, 2]]), "sparse=values", order),
         ("a place twice", made("coo", places=[[1, 1], [1, 1]]), "sparse=values", order),
         ("beyond", made("coo", places=[[0, 2], [0, 0]]), "sparse=values", within),
         ("below", made("coo", places=[[0, 1], [-1, 0]]), "sparse=values", within),
-        ("of three dimensions", made("coo", size=(2, 3, 4)), "sparse=values", other),
-        ("of one", made("coo", size=(6,)), "sparse=values", other),
-        ("more values", made("coo", what=(3,)), "sparse=values", other),
+        ("of three dimensions", made("coo", size=(2, 3, 4)), "sparse=values", fits),
+        ("of one", made("coo", size=(6,)), "sparse=values", fits),
+        ("more values", made("coo", what=(3,)), "sparse=values", fits),
         ("other rows", made("coo", places=[[0, 2]], what=(2, 2), size=(3, 3), dims=1),
-         "sparse=values", other),
-        ("a number", made("coo", what=()), "sparse=values", other),
+         "sparse=values", fits),
+        ("a number", made("coo", what=()), "sparse=values", fits),
         ("complex indices", made("coo", parts=lambda a, b, c: [
             tensor(key="1", kind="ComplexFloatStorage", count=4, size=(2, 2), stride=(2, 1)), b,
-            c]), "sparse=values", other),
+            c]), "sparse=values", fits),
         ("indices in a row", made("coo", parts=lambda a, b, c: [
-            tensor(key="1", kind="LongStorage", count=4), b, c]), "sparse=values", other),
+            tensor(key="1", kind="LongStorage", count=4), b, c]), "sparse=values", fits),
         ("values strided", made("coo", parts=lambda a, b, c: [
-            a, tensor(size=(2,), stride=(2,)), c]), "sparse=values", other),
+            a, tensor(size=(2,), stride=(2,)), c]), "sparse=values",
+         {"w": ("F32", [2, 3], zero * 2 + f[0] + zero + f[2] + zero)}),
         ("values beyond their storage", made("coo", parts=lambda a, b, c: [
-            a, tensor(size=(2,), offset=3), c]), "sparse=values", other),
+            a, tensor(size=(2,), offset=3), c]), "sparse=values", fits),
         ("indices strided", made("coo", parts=lambda a, b, c: [
             tensor(key="1", kind="LongStorage", count=4, size=(2, 2), stride=(1, 2)), b, c]),
-         "sparse=values", other),
+         "sparse=values", within),
         ("large", made("coo", size=(1 << 20, 1 << 20)), "sparse=values",
          ("foreign_output", "at most 1073741824 bytes if dense")),
         ("larger than 2^64", made("coo", size=(1 << 40, 1 << 40)), "sparse=values",
@@ -213,7 +217,7 @@ def sparse(ctx):
         ("rows of 2^64", made("coo", places=[[0, 2]], size=(3, 1 << 40, 1 << 40), dims=1,
                               parts=lambda a, b, c: [a, tensor(
                                   size=(2, 1 << 40, 1 << 40), stride=(1, 1, 1)), c]),
-         "sparse=values", other),
+         "sparse=values", fits),
         ("an unknown layout", made("csx"), "sparse=values", not_read),
         ("a layout that is a text", made("", kind=text("torch.sparse_coo")), "sparse=values",
          not_read),

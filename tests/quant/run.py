@@ -47,7 +47,7 @@ LABELS = {
     "mxfp4-pack-quantized": r"(mxfp4|compressed-tensors) fp4",
     "mxfp6-pack-quantized": r"(mxfp6|compressed-tensors|compressed-tensors-w6a16) fp6",
     "bitsandbytes-4bit": r"bnb-nf4 nf4|bnb-fp4 fp4", "bitsandbytes-int8": r"bnb-int8 int8",
-    "hqq": r" mixed", "quanto": r" mixed", "awq": r"awq-4bit int4", "gptq": r"gptq mixed",
+    "hqq": r" None", "quanto": r" None", "awq": r"awq-4bit int4", "gptq": r"gptq mixed",
     "mlx": r"mlx None", "modelopt-nvfp4": r"nvfp4 fp4", "mxfp4": r"mxfp4 fp4",
 }
 HIDDEN = {"mlx"}  # layers of several widths and groups, which nothing but the configuration tells
@@ -72,7 +72,7 @@ def mislabelled(folder, bits):
     for step in ("with its configuration", "without"):
         found = ask("info", model)["model"]
         label = "%s %s" % ((found["quantization"] or {}).get("value", ""), found["precision"])
-        wanted = [labels.get(one, " mixed") for one in layouts]
+        wanted = [labels.get(one, " None") for one in layouts]
         if not any(re.fullmatch(one, label) for one in wanted):
             bad.append("%s: info says %r of %s" % (step, label, sorted(layouts)))
         if found["quantization"] and found["parameters"] != (None if layouts & HIDDEN else elements):

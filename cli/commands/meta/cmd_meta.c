@@ -24,13 +24,10 @@ typedef struct meta_change {
     size_t count;
     bool is_scrub, is_rm;
     const char *value_file; /* of KEY=@FILE, while it is read */
-    sft_span *listed; /* keys removed from the current file */
-    size_t listed_count;
     const sft_span *missing; /* the first key that is not there, or NULL */
-    sft_span *rewritten; /* keys that scrub has left something of */
-    size_t rewritten_count;
-    sft_span *kept;            /* by scrub, although they may tell of people */
-    size_t kept_count;
+    /* Keys of the current file: removed, left in part by scrub, kept by it. */
+    sft_span *listed, *rewritten, *kept;
+    size_t listed_count, rewritten_count, kept_count;
     const char **reasons, **rewritten_reasons, **kept_reasons; /* of scrub */
 } meta_change;
 

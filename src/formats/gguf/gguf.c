@@ -277,10 +277,6 @@ static sft_code read_parts(gguf_model *model, const sfti_gguf_pairs *first) {
 
 /* ── What other keys and tensors say of a tensor ── */
 
-static sft_span name_of_gguf_item(const void *ctx, uint32_t entry) {
-    return ((const sfti_item *)ctx)[entry].name;
-}
-
 static bool count_gguf_elements(const uint64_t *shape, uint32_t rank, uint64_t *out) {
     *out = 1;
     for (uint32_t d = 0; d < rank; d++)
@@ -332,7 +328,7 @@ static sft_code relate_tensors(sfti_import *im, const sfti_gguf_pairs *pairs) {
     size_t count = im->items.count;
     sft_code code = SFT_OK;
     sfti_names names;
-    if (!sfti_names_draw(&names, count, name_of_gguf_item, im->items.at, &im->arena))
+    if (!sfti_names_draw(&names, count, sfti_item_name, im->items.at, &im->arena))
         return sfti_fail_memory(im->err, count);
     for (size_t i = 0; i < count; i++)
         (void)sfti_names_add(&names, im->items.at[i].name, (uint32_t)i);

@@ -149,10 +149,6 @@ static sft_code add_path(onnx_walk *w, sft_span own) {
     return SFT_OK;
 }
 
-static sft_span name_of_onnx_item(const void *ctx, uint32_t entry) {
-    return ((const sfti_item *)ctx)[entry].name;
-}
-
 /* Names that several have (of constants of one node, or in both branches of an If) become paths; a
  * tensor of the model's own graph keeps its name. */
 static sft_code tell_apart(onnx_walk *w) {
@@ -160,7 +156,7 @@ static sft_code tell_apart(onnx_walk *w) {
     size_t count = im->items.count;
     sfti_names names;
     bool *shared = sfti_arena_array(&im->arena, count, sizeof *shared);
-    if (!shared || !sfti_names_draw(&names, count, name_of_onnx_item, im->items.at, &im->arena))
+    if (!shared || !sfti_names_draw(&names, count, sfti_item_name, im->items.at, &im->arena))
         return sfti_fail_memory(im->err, count);
     memset(shared, 0, count * sizeof *shared);
     for (size_t i = 0; i < count; i++) {

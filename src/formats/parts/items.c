@@ -37,6 +37,10 @@ static bool keep_span(sfti_import *im, sft_span *span) {
 
 /* ── Tensors ── */
 
+sft_span sfti_item_name(const void *ctx, uint32_t entry) {
+    return ((const sfti_item *)ctx)[entry].name;
+}
+
 bool sfti_item_reach(const sfti_item *item, uint64_t *out) {
     uint64_t elements = 1, last = 0, far;
     for (uint32_t d = 0; d < item->rank; d++) {

@@ -56,14 +56,10 @@ static sft_code settle_dtype(sfti_import *im, sfti_item *item) {
 
 /* ── 2 ── */
 
-static sft_span name_of_item(const void *ctx, uint32_t entry) {
-    return ((const sfti_item *)ctx)[entry].name;
-}
-
 static sft_code compare_names(sfti_import *im) {
     sfti_item *items = im->items.at;
     sfti_names names;
-    if (!sfti_names_draw(&names, im->items.count, name_of_item, items, &im->arena))
+    if (!sfti_names_draw(&names, im->items.count, sfti_item_name, items, &im->arena))
         return sfti_fail_memory(im->err, im->items.count);
     for (uint32_t i = 0; i < im->items.count; i++) {
         if (items[i].dropped || sfti_names_add(&names, items[i].name, i) == i) continue;

@@ -247,6 +247,8 @@ sft_code sfti_checks_compare(const sfti_import *im, size_t i, sft_error *err);
 
 /* Bytes from the item's beginning to the end of its last element; false: more than 2^64. */
 bool sfti_item_reach(const sfti_item *item, uint64_t *out);
+/* The name of item `entry`, for a table of names (names.h); ctx: the items. */
+sft_span sfti_item_name(const void *ctx, uint32_t entry);
 /* Sources of items that are not carried as they are stored. */
 sft_code sfti_view_source(sfti_import *im, const sfti_item *item, const sft_source **out);
 sft_code sfti_codec_source(sfti_import *im, const sfti_item *item, sft_dtype to,

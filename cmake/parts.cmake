@@ -62,6 +62,8 @@ endif()
 function(sft_leave_out sources headers)
     set(left ${${sources}})
     list(FILTER left EXCLUDE REGEX "/src/without/")
+    # The command defines it itself: a program takes this one where no other is linked.
+    list(APPEND left ${CMAKE_CURRENT_SOURCE_DIR}/src/without/command.c)
     foreach(folder IN LISTS sft_left_out)
         list(FILTER left EXCLUDE REGEX "/src/${folder}/")
     endforeach()

@@ -71,8 +71,8 @@ RULES = {
                                                  "set/aliases.h", "set/image.h", "text/"}, None),
     "src/merge": (FROM_CORE | SET | CONVERT | {"safetensors_hash.h", "safetensors_merge.h", "keys/",
                                                "label/", "layout/", "set/aliases.h", "set/image.h", "text/"}, None),
-    "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h"}, None),
-    "cli/support": ({"support/", "bytes/hold.h", "label/records.h", "edit/dropped.h", "formats/parts/blocks.h",
+    "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h", "base/watch.h"}, None),
+    "cli/support": ({"support/", "bytes/hold.h", "bytes/replaced.h", "label/records.h", "edit/dropped.h", "formats/parts/blocks.h",
                      "convert/named.h", "formats/shards.h", "keys/", "quant/beside.h",
                      "set/aliases.h", "set/index_edit.h", "remote/http/url.h", "base/", "os/"}
                     | PUBLIC, None),
@@ -91,7 +91,7 @@ RULES = {
              "merge/merge.h",
              "edit/dropped.h",
              "convert/computed.h", "convert/dropped.h", "convert/named.h", "convert/quantise.h",
-             "bytes/hold.h", "set/deep.h", "set/index_edit.h",
+             "bytes/hold.h", "bytes/replaced.h", "set/deep.h", "set/index_edit.h",
              "keys/", "quant/beside.h", "set/aliases.h", "text/derived.h", "label/reads.h", "label/records.h",
                       "lint/lint.h",
                       "formats/arrays/npy_head.h", "formats/parts/blocks.h", "formats/shards.h",
@@ -131,7 +131,8 @@ PARTS = {
     "src/without": set(),
 }
 # What a part asks of one that it does not know: a constant pointer, declared in the part that asks,
-# defined in the part that answers, and in the stand-in for a library built without that one.
+# defined in the part that answers, and in the stand-in for a library built without that one. The
+# command answers the last: every library has that stand-in.
 HOOKS = {
     "sfti_hook_journal": ("src/core/file/edited.h", "src/model/journal/check.c",
                           "src/without/edit.c"),
@@ -139,6 +140,7 @@ HOOKS = {
                        "src/without/remote.c"),
     "sfti_hook_adapter": ("src/model/convert/adapter.h", "src/label/adapter.c",
                           "src/without/label.c"),
+    "sfti_hook_watch": ("src/core/base/watch.h", "src/without/command.c"), # and cli/support/guard.c
 }
 # Folders whose files, those of sub-folders included, call one another in one direction only.
 RANKED = ["src/core/base", "src/core/os", "src/core/bytes", "src/core/format", "src/core/file",

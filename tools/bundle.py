@@ -35,6 +35,7 @@ PARTS = {
 # Stand-ins for what asks a part that is not there.
 WITHOUT = {"edit": "without/edit.c", "set": "without/remote.c"}
 ALWAYS_WITHOUT = {"convert": "without/label.c"}
+NO_COMMAND = "without/command.c"
 # Public headers, each after those that it includes.
 ALWAYS = ["prefix", "", "codes", "io", "scan"]
 PUBLIC = [f"safetensors_{name}.h".replace("_.", ".") for name in (
@@ -112,6 +113,7 @@ class Bundle:
             places += PARTS[part][0]
         places += [path for part, path in WITHOUT.items() if part not in self.parts]
         places += [path for part, path in ALWAYS_WITHOUT.items() if part in self.parts]
+        places.append(NO_COMMAND)
         files = []
         for place in dict.fromkeys(places):
             found = [f"src/{place}"] if place.endswith(".c") else sorted(

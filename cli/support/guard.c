@@ -18,7 +18,7 @@ typedef struct cli_guarded {
 } cli_guarded;
 
 struct cli_guard {
-    sfti_file_watch watch;
+    cli *c;
     sfti_arena arena;
     cli_guarded *files;
     size_t count, capacity;
@@ -28,11 +28,14 @@ struct cli_guard {
     bool lost; /* memory for what was opened: nothing may be published */
 };
 
+/* One command runs at a time. */
+static struct cli_guard guard;
+
 /* ── What was opened ── */
 
-static void file_opened(void *ctx, const char *path, const os_info *info) {
-    struct cli_guard *g = ((cli *)ctx)->guard;
-    if (!g->watching || info->kind != OS_FILE) return;
+static void file_opened(const char *path, const os_info *info) {
+    struct cli_guard *g = &guard;
+    if (!g->c || !g->watching || info->kind != OS_FILE) return;
     cli_guarded *files = sfti_arena_grow(&g->arena, g->files, g->count, 1, &g->capacity,
                                          sizeof *files);
     const char *copy = sfti_arena_copy(&g->arena, path, strlen(path));
@@ -63,22 +66,25 @@ static sft_code busy_input(const char *path, const char *output, sft_error *err)
 }
 
 /* Steps 6 and 7. */
-static sft_code before_publishing(void *ctx, const char *path, sft_error *err) {
-    cli *c = ctx;
-    struct cli_guard *g = c->guard;
+static sft_code before_publishing(const char *path, sft_error *err) {
+    struct cli_guard *g = &guard;
     os_info target, now;
+    if (!g->c) return SFT_OK;
     if (g->lost) return sfti_fail_memory(err, g->count * sizeof *g->files);
     bool replaces = g->count > 0 && sfti_os_info_path(path, true, &target) == 0;
     for (size_t i = 0; i < g->count; i++) {
         cli_guarded *file = &g->files[i];
         if (file->replaced) continue;
         if (sfti_os_info_path(file->path, true, &now) || !sfti_is_same_file(&file->info, &now)
-            || sft_edit_check(file->path, &c->alloc, NULL) == SFT_EDIT_INTERRUPTED)
+            || sft_edit_check(file->path, &g->c->alloc, NULL) == SFT_EDIT_INTERRUPTED)
             return busy_input(file->path, path, err);
         file->replaced = replaces && now.device == target.device && now.inode == target.inode;
     }
     return SFT_OK;
 }
+
+static const sfti_file_watch watch = { file_opened, before_publishing };
+const sfti_file_watch *const sfti_hook_watch = &watch;
 
 /* ── Locks ── */
 
@@ -101,17 +107,14 @@ sft_code cli_guard_lock(cli *c, const char *path, sft_error *err) {
 /* ── From beginning to end ── */
 
 void cli_guard_begin(cli *c) {
-    static struct cli_guard guard;
-    guard = (struct cli_guard){ .watch = { file_opened, before_publishing, c },
-                                .arena.alloc = c->alloc };
+    guard = (struct cli_guard){ .c = c, .arena.alloc = c->alloc };
     c->guard = &guard;
-    sfti_watching = &guard.watch;
 }
 
 void cli_guard_end(cli *c) {
-    sfti_watching = NULL;
     cli_guard_forget(c);
     c->guard = NULL;
+    guard.c = NULL;
 }
 
 void cli_guard_watch(cli *c) {

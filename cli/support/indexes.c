@@ -2,6 +2,7 @@
  * tests/cli/mv. */
 #include "support/indexes.h"
 
+#include "bytes/replaced.h"
 #include "os/io.h"
 #include "safetensors_set.h"
 #include "support/files.h"
@@ -76,6 +77,17 @@ static sft_code look_at_file(const cli_indexes *look, const char *path, const ch
     return code;
 }
 
+/* What had to step out of the way of a file that is there: on Windows it stays listed as long as
+ * somebody, this command with its lock on an index for one, has it open. */
+static bool is_replaced(const cli_indexes *look, const char *name, sfti_arena *arena) {
+    sft_span of;
+    os_info info;
+    if (!sfti_old_name(sft_span_cstr(name), &of)) return false;
+    const char *as = sfti_arena_copy(arena, of.data, of.len);
+    const char *path = as ? cli_join_path(arena, look->folder, as) : NULL;
+    return path && sfti_os_info_path(path, false, &info) == 0;
+}
+
 static int look_at_entry(void *ctx, const char *name, os_kind kind) {
     index_walk *walk = ctx;
     const cli_indexes *look = walk->look;
@@ -85,6 +97,10 @@ static int look_at_entry(void *ctx, const char *name, os_kind kind) {
     bool is_called = sft_path_is_index(name) || cli_ends_with(sft_span_cstr(name), ".index.json");
     if (kind == OS_DIR || (look->by_name && !is_called)) return 0;
     const char *path = cli_join_path(&arena, look->folder, name);
+    if (is_replaced(look, name, &arena)) {
+        sfti_arena_free(&arena);
+        return 0;
+    }
     sft_code code = path ? SFT_OK : sfti_fail_memory(&err, strlen(name));
     int error = code ? 0 : sfti_os_info_path(path, true, &info);
     if (error && error != ENOENT) code = sfti_io_fail(&err, SFT_IO_OPEN, error, "open an index");

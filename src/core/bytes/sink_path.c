@@ -288,7 +288,7 @@ static sft_code finish_path(void *ctx, sft_error *err) {
     if (what) code = sfti_io_fail(err, SFT_IO_WRITE, error, what);
     if (!code && !s->options.no_sync && (error = sfti_os_sync(s->fd)) != 0)
         code = sfti_io_fail(err, SFT_IO_SYNC, error, "sync the file");
-    if (!code && sfti_watching) code = sfti_watching->publishes(sfti_watching->ctx, s->target, err);
+    if (!code && sfti_hook_watch) code = sfti_hook_watch->publishes(s->target, err);
     if (code) goto done;
 
     /* Step 3. An unnamed file can take a free name but replace nothing; for that it takes a

@@ -516,7 +516,7 @@ sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_sou
         (void)sfti_os_close(opened);
         return code;
     }
-    if (sfti_watching) sfti_watching->opened(sfti_watching->ctx, path, &here);
+    if (sfti_hook_watch) sfti_hook_watch->opened(path, &here);
     if (fd) *fd = opened;
     if (info) *info = here;
     return SFT_OK;

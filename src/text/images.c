@@ -43,11 +43,6 @@ static image_size bmp_size(const uint8_t *p, size_t len) {
     return size;
 }
 
-static bool jpeg_frame(uint8_t marker) {
-    return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8
-        && marker != 0xCC;
-}
-
 /* Segments up to the first frame. */
 static image_size jpeg_size(const uint8_t *p, size_t len) {
     image_size size = { 0, 0 };
@@ -59,7 +54,9 @@ static image_size jpeg_size(const uint8_t *p, size_t len) {
             continue;
         }
         size_t segment = image_be(p + at + 2, 2);
-        if (jpeg_frame(marker)) {
+        bool frame = marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8
+                  && marker != 0xCC;
+        if (frame) {
             if (len - at >= 9)
                 size = (image_size){ image_be(p + at + 7, 2), image_be(p + at + 5, 2) };
             return size;

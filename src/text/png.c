@@ -85,11 +85,6 @@ static void read_text_chunk(sfti_arena *arena, const char *type, sft_span chunk,
     *text = png_utf8(arena, chunk, code);
 }
 
-static bool is_text_chunk(const char *type) {
-    return memcmp(type, "tEXt", 4) == 0 || memcmp(type, "zTXt", 4) == 0
-        || memcmp(type, "iTXt", 4) == 0;
-}
-
 bool sfti_png_text(sfti_arena *arena, sft_span png, size_t *at, sft_span *keyword, sft_span *text,
                    sft_code *code) {
     *keyword = *text = (sft_span){ "", 0 };
@@ -100,7 +95,9 @@ bool sfti_png_text(sfti_arena *arena, sft_span png, size_t *at, sft_span *keywor
         const char *type = png.data + *at + 4;
         if (len > png.len - *at - 12 || memcmp(type, "IEND", 4) == 0) return false;
         *at += len + 12;
-        if (!is_text_chunk(type)) continue;
+        bool is_text = memcmp(type, "tEXt", 4) == 0 || memcmp(type, "zTXt", 4) == 0
+                    || memcmp(type, "iTXt", 4) == 0;
+        if (!is_text) continue;
         read_text_chunk(arena, type, (sft_span){ type + 4, len }, keyword, text, code);
         return true;
     }

@@ -189,11 +189,6 @@ static void take_value(walk_state *state, const uint64_t *alive) {
     }
 }
 
-/* What a row left of the container it read on. */
-static void finish_value(sfti_json *json, uint32_t depth) {
-    while (json->depth >= depth && json->type != SFTI_JSON_ERROR) sfti_json_next(json);
-}
-
 /* The value whose first event is the last one: taken, then entered or passed over. */
 static void visit_value(walk_state *state, const uint64_t *alive) {
     sfti_json *json = &state->walk->json;
@@ -203,8 +198,8 @@ static void visit_value(walk_state *state, const uint64_t *alive) {
     uint32_t depth = json->depth;
     take_value(state, alive);
     if (!open) return;
-    if (json->at != at) {
-        finish_value(json, depth);
+    if (json->at != at) { /* what a row left of the container it read on */
+        while (json->depth >= depth && json->type != SFTI_JSON_ERROR) sfti_json_next(json);
     } else if (!wanted_inside(state, alive)) {
         sfti_json_skip(json);
     } else {

@@ -9,6 +9,7 @@
 #include "set/index_edit.h"
 #include "support/files.h"
 #include "support/hints.h"
+#include "support/guard.h"
 #include "support/indexes.h"
 #include "support/output.h"
 #include "safetensors_index.h"
@@ -223,8 +224,11 @@ void cli_fresh_undo(const cli_fresh *fresh) {
 
 void cli_fresh_settle(cli_fresh *fresh, sft_code code) {
     const char *after = NULL;
-    if (!code) remove_old_shards(fresh);
-    if (!code) return;
+    if (!code) {
+        cli_guard_forget(fresh->c); /* its lock would keep the replaced index where it is listed */
+        remove_old_shards(fresh);
+        return;
+    }
     /* The new index may be there, only not synced: it may be the old one tomorrow, so that all
      * shards stay. */
     for (size_t i = 0; !after && i < fresh->count; i++) after = fresh->names[i].value.data;

@@ -20,16 +20,19 @@ typedef struct index_walk {
 } index_walk;
 
 /* Whether a file begins as a JSON object does: most models are told apart without reading them. */
-static bool is_object(int fd) {
+static int is_object(int fd, bool *is) {
     char text[16];
     size_t len = 0, i = 0;
     os_info info;
-    if (sfti_os_info_fd(fd, &info) || info.size > OTHERS_MOST
-        || sfti_read_all(fd, text, sizeof text, 0, &len))
-        return false;
+    *is = false;
+    int error = sfti_os_info_fd(fd, &info);
+    if (error || info.size > OTHERS_MOST) return error;
+    error = sfti_read_all(fd, text, sizeof text, 0, &len);
+    if (error) return error;
     if (len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) i = 3;
     while (i < len && memchr(" \t\r\n", text[i], 4)) i++;
-    return i == len ? len == sizeof text : text[i] == '{';
+    *is = i == len ? len == sizeof text : text[i] == '{';
+    return 0;
 }
 
 static bool has_map(sft_span text) {
@@ -67,7 +70,10 @@ static sft_code look_at_file(const cli_indexes *look, const char *path, const ch
     sft_code code = SFT_OK;
     int fd, error = sfti_os_open_read(path, &fd);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open an index");
-    if (is_called || is_object(fd))
+    bool reads = is_called;
+    if (!reads) error = is_object(fd, &reads);
+    if (error) code = sfti_io_fail(err, SFT_IO_READ, error, "read what may be an index");
+    if (reads)
         code = cli_read_beside(look->c, fd, is_called ? SFT_MAX_INDEX_BYTES : OTHERS_MOST, &bytes,
                                err);
     (void)sfti_os_close(fd);
@@ -77,12 +83,15 @@ static sft_code look_at_file(const cli_indexes *look, const char *path, const ch
     return code;
 }
 
-/* What had to step out of the way of a file that is there: on Windows it stays listed as long as
- * somebody, this command with its lock on an index for one, has it open. */
+/* What had to step out of the way of a file that is there, or was to become one: on Windows it
+ * stays listed as long as somebody has it open, as what network file systems make of a replaced
+ * file does, under names of theirs. */
 static bool is_replaced(const cli_indexes *look, const char *name, sfti_arena *arena) {
     sft_span of;
     os_info info;
-    if (!sfti_old_name(sft_span_cstr(name), &of)) return false;
+    if (strncmp(name, ".nfs", 4) == 0 || strncmp(name, ".fuse_hidden", 12) == 0) return true;
+    if (!sfti_old_name(sft_span_cstr(name), &of) && !sfti_temporary_name(sft_span_cstr(name), &of))
+        return false;
     const char *as = sfti_arena_copy(arena, of.data, of.len);
     const char *path = as ? cli_join_path(arena, look->folder, as) : NULL;
     return path && sfti_os_info_path(path, false, &info) == 0;
@@ -109,7 +118,8 @@ static int look_at_entry(void *ctx, const char *name, os_kind kind) {
         && (!look->counts || look->counts(look->ctx, path)))
         code = look_at_file(look, path, name, is_called, &err);
     sfti_arena_free(&arena);
-    if (code != SFT_OUT_OF_MEMORY && !(code && is_called && look->strict)) return 0;
+    bool unread = code == SFT_IO_OPEN || code == SFT_IO_READ; /* nobody knows what it names */
+    if (code != SFT_OUT_OF_MEMORY && !(code && look->strict && (is_called || unread))) return 0;
     *walk->err = err;
     walk->code = code;
     return EIO;

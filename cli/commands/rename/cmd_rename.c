@@ -371,9 +371,16 @@ static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error 
     bool index = sft_path_is_index(path);
     if (!code) code = cli_edit_recover(c, path, err);
     if (!code && index && !c->set.output) code = cli_guard_lock(c, path, err);
-    cli_guard_watch(c);
-    if (!code) code = sft_set_open(path, &options, &set, err);
-    cli_guard_watched(c);
+    for (bool held = index || c->set.output != NULL; !code; held = true) {
+        cli_guard_watch(c);
+        code = sft_set_open(path, &options, &set, err);
+        cli_guard_watched(c);
+        if (code || held || !sft_set_index_path(set)) break;
+        /* An index under another name: once more with its lock. */
+        code = cli_guard_lock(c, sft_set_index_path(set), err);
+        sft_set_close(set);
+        set = NULL;
+    }
     if (!code && !sft_set_index_path(set)) {
         sft_set_close(set); /* the edit opens the file, too */
         return rename_file(c, path, r, err);

@@ -23,6 +23,18 @@ bool sfti_is_same_file(const os_info *then, const os_info *now) {
         && now->mtime_ns == then->mtime_ns && now->ctime_ns == then->ctime_ns;
 }
 
+/* Where a lock of flock() is one that keeps every other descriptor from reading (SMB on Linux),
+ * this very command could not read what it holds. */
+static bool locks_out_readers(const char *path) {
+    int fd;
+    char byte;
+    size_t got;
+    if (sfti_os_open_read(path, &fd)) return false;
+    int error = sfti_read_all(fd, &byte, 1, 0, &got);
+    (void)sfti_os_close(fd);
+    return error == EACCES || error == EAGAIN;
+}
+
 /* For reading: to open for writing makes some file systems copy the file. Those that lock only
  * what may be written (NFS) get it so. */
 static int lock_path(const char *path, sfti_file_lock *out) {
@@ -42,6 +54,7 @@ sft_code sfti_hold_take(const char *path, sfti_file_lock *out, sft_error *err) {
     os_info now;
     for (int tries = 0; tries < HOLD_TRIES; tries++) {
         int error = lock_path(path, out);
+        if (!error && locks_out_readers(path)) error = EPERM;
         if (!error) error = sfti_os_info_path(path, true, &now);
         if (!error && now.inode == out->info.inode && now.device == out->info.device)
             return SFT_OK;

@@ -4,7 +4,8 @@
  * in these steps, so that no change of another process is lost and none is read half:
  *  1  the file that the path leads to is opened and locked with the lock that an edit takes
  *     (edit/target.c): on the file itself, by the system, so that it ends with the process and
- *     leaves no file behind. Held by another: SFT_EDIT_BUSY. A file system without locks: none
+ *     leaves no file behind. Held by another: SFT_EDIT_BUSY. A file system without locks, or one
+ *     whose locks keep this process from reading by another descriptor: none
  *  2  the path is looked at again: whoever held the lock may have replaced the file before it let
  *     go. Another file: once more from 1
  *  3  the inputs are opened. What each is (device, inode, size, mtime, ctime) is kept from before
@@ -13,8 +14,9 @@
  *  5  of a model with an index, whose lock is on the index: the shards that go are locked too
  *  6  every input is compared with what was kept, and has no journal: else SFT_EDIT_BUSY, and the
  *     new file is removed. This finds whoever takes no lock, or changed an input without one
- *  7  the new file takes the path by a rename. Of an index, the old shards are removed
- *  8  the lock is let go of
+ *  7  the new file takes the path by a rename
+ *  8  the lock is let go of. Of an index, the old shards, which no index names any more, are
+ *     removed after that: as long as the old one is open, some systems list it under another name
  * A crash before 7 leaves the old file, after it the new one. An edit that was opened before 7 and
  * applied after it finds at its own lock that the path leads to another file: SFT_EDIT_BUSY. An
  * output that is not one of the inputs needs no lock for them: 3, 4, 6 and 7 are enough. */

@@ -7,10 +7,23 @@
 
 static const char old_mark[] = ".sft-", old_end[] = ".old";
 #define LEFT_LETTERS ((size_t)8)
+#define FRESH_LETTERS ((size_t)6)
 #define LEFT_TAIL (sizeof old_mark - 1 + LEFT_LETTERS + sizeof old_end - 1)
 
+static const char letters[] = "0123456789abcdefghijklmnopqrstuv";
+
+bool sfti_temporary_name(sft_span name, sft_span *of) {
+    const size_t tail = sizeof old_mark - 1 + FRESH_LETTERS;
+    if (name.len <= 1 + tail || name.data[0] != '.') return false;
+    const char *mark = name.data + name.len - tail;
+    if (memcmp(mark, old_mark, sizeof old_mark - 1) != 0) return false;
+    for (size_t i = sizeof old_mark - 1; i < tail; i++)
+        if (!memchr(letters, mark[i], sizeof letters - 1)) return false;
+    *of = (sft_span){ name.data + 1, name.len - 1 - tail };
+    return true;
+}
+
 bool sfti_old_name(sft_span name, sft_span *of) {
-    static const char letters[] = "0123456789abcdefghijklmnopqrstuv";
     if (name.len <= 1 + LEFT_TAIL || name.data[0] != '.') return false;
     const char *tail = name.data + name.len - LEFT_TAIL, *drawn = tail + sizeof old_mark - 1;
     if (memcmp(tail, old_mark, sizeof old_mark - 1) != 0) return false;

@@ -12,6 +12,9 @@
 /* Whether this is such a name; *of is NAME. */
 bool sfti_old_name(sft_span name, sft_span *of);
 
+/* Whether it is .NAME.sft-XXXXXX, as files are called until they are whole. */
+bool sfti_temporary_name(sft_span name, sft_span *of);
+
 /* How many such files there are of the one at path, 0 if that is there itself or its folder cannot
  * be listed; out is the path of one of them. Lists the folder: not to be asked for each of many
  * names that a file gives. */

@@ -35,20 +35,16 @@ static bool sweep_path(const char *folder, sft_span name, char *out, size_t cap)
 }
 
 static int sweep_entry(void *ctx, const char *name, os_kind kind) {
-    static const char mark[] = ".sft-", letters[] = "0123456789abcdefghijklmnopqrstuv";
     sweep_pass *pass = ctx;
-    size_t len = strlen(name), drawn = 6, tail = sizeof mark - 1 + drawn;
+    size_t len = strlen(name);
+    sft_span of;
     if (kind != OS_FILE || len >= sizeof pass->name) return 0;
-    /* .NAME.sft-XXXXXX, as path_sink names its temporaries. */
-    bool goes = name[0] == '.' && len > 1 + tail
-                && memcmp(name + len - tail, mark, sizeof mark - 1) == 0
-                && strspn(name + len - drawn, letters) == drawn;
+    bool goes = sfti_temporary_name(sft_span_cstr(name), &of);
     if (!goes) {
         /* A file that was replaced, whose successor is there; else, and where something else has
          * taken its name, it is the only one. */
         char path[SWEEP_PATH];
         os_info info;
-        sft_span of;
         goes = sfti_old_name(sft_span_cstr(name), &of)
                && sweep_path(pass->folder, of, path, sizeof path)
                && sfti_os_info_path(path, false, &info) == 0 && info.kind == OS_FILE;

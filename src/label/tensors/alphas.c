@@ -177,6 +177,40 @@ static bool same_scale(double a, double b) {
     return (a - b) * (a - b) <= 1e-12 * a * b;
 }
 
+static const char *const downs[] = { ".lora_down.weight", ".lora_A.weight", ".lora.down.weight",
+                                     ".hada_w1_b" };
+
+/* Where both differ: whether each module's alpha, which the file has, goes with its own rank. */
+static bool is_scale_of_all(sft_info *info, double scale) {
+    alpha_reader reader = { NULL, sfti_info_take(info, ALPHA_BLOCK), 0, 0, false };
+    char name[1024];
+    size_t modules = 0, alphas = 0, all = 0;
+    for (size_t i = 0; reader.window && i < sft_set_shard_count(info->set); i++) {
+        const sft_file *file = reader.file = sft_set_shard_at(info->set, i);
+        reader.at = reader.len = 0;
+        for (size_t k = 0; file && k < sft_file_tensor_count(file); k++) {
+            const sft_tensor *tensor = sft_file_tensor_at(file, k);
+            double value = tensor->rank ? (double)tensor->shape[0] : 0;
+            double rank = value;
+            size_t end = 0, down = 0;
+            all += sfti_ends(tensor->name, ".alpha");
+            while (down < SFTI_COUNT(downs) && !sfti_ends(tensor->name, downs[down])) down++;
+            if (down == SFTI_COUNT(downs)) continue;
+            end = tensor->name.len - strlen(downs[down]);
+            if (tensor->rank < 2 || end + sizeof ".alpha" > sizeof name) return false;
+            memcpy(name, tensor->name.data, end);
+            memcpy(name + end, ".alpha", sizeof ".alpha");
+            const sft_tensor *alpha = sft_file_find(file, sft_span_cstr(name));
+            alphas += alpha != NULL;
+            modules++;
+            if (alpha && !alpha_read(&reader, alpha, 0, &value))
+                return false;
+            if (!same_scale(scale, scale_of(&info->adapter, value, rank))) return false;
+        }
+    }
+    return modules > 0 && alphas == all && all > 0;
+}
+
 /* One for all modules, or none: the least, the largest and the commonest go together. */
 void sfti_adapter_scale(sft_info *info) {
     sfti_adapter *adapter = &info->adapter;
@@ -185,6 +219,7 @@ void sfti_adapter_scale(sft_info *info) {
     if (!rank->known || !alpha->known || !(rank->min > 0)) return;
     double scale = scale_of(adapter, alpha->mode, rank->mode);
     if (same_scale(scale, scale_of(adapter, alpha->min, rank->min))
-        && same_scale(scale, scale_of(adapter, alpha->max, rank->max)))
+        && same_scale(scale, scale_of(adapter, alpha->max, rank->max))
+        && (alpha->min >= alpha->max || is_scale_of_all(info, scale)))
         adapter->scale = scale;
 }

@@ -51,11 +51,15 @@ static sft_code fetch_local(const remote_source *s, const char *path, sfti_fetch
                             sft_error *err) {
     size_t len = (size_t)(fetch->end - fetch->begin);
     sft_source local;
-    sft_code code = open_local(s, path, &local, err);
-    if (code) return code;
-    fetch->total = local.size;
-    code = sft_source_read(&local, fetch->begin, fetch->into, len, &fetch->got, err);
-    sft_source_close(&local);
+    int fd, error = sfti_os_open_read(path, &fd); /* by a thread of the pool: nobody is told */
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    sft_code code = sft_source_fd(fd, &s->remote->alloc, &local, err);
+    if (!code) {
+        fetch->total = local.size;
+        code = sft_source_read(&local, fetch->begin, fetch->into, len, &fetch->got, err);
+        sft_source_close(&local);
+    }
+    (void)sfti_os_close(fd);
     return code;
 }
 

@@ -112,6 +112,8 @@ static int look_at_entry(void *ctx, const char *name, os_kind kind) {
     }
     sft_code code = path ? SFT_OK : sfti_fail_memory(&err, strlen(name));
     int error = code ? 0 : sfti_os_info_path(path, true, &info);
+    if (error == ENOENT && !sfti_os_info_path(path, false, &info) && info.kind != OS_LINK)
+        error = EIO; /* it is there */
     if (error && error != ENOENT) code = sfti_io_fail(&err, SFT_IO_OPEN, error, "open an index");
     /* A pipe would be waited for. */
     if (!code && !error && info.kind == OS_FILE

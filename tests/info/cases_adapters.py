@@ -50,6 +50,8 @@ CASES = {
         ("transformer.transformer_blocks.%d.attn.to_q.lora_magnitude_vector" % n, "BF16", [3072],
          None) for n in range(19)]),
     "dynamic-rank": Model(lora(SDXL_UNET, 16, 16) + lora(SDXL_TE, 4, 4)),
+    "ranks-scaled": Model(lora("a 64 64", 4, 2) + lora("b 64 64", 16, 8) + lora("c 64 64", 8, 4)),
+    "ranks-crossed": Model(lora("a 64 64", 4, 16) + lora("b 64 64", 16, 4)),
     "no-alpha": Model(lora(SD1, 12)),
     "half-alpha": Model(lora(SD1, 12, 6) + lora(
         "lora_unet_mid_block_attentions_9_proj_in 1280 1280", 12)),

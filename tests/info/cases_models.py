@@ -301,6 +301,33 @@ nerf_image_embedder.embedder.0.bias BF16 64
                            " F16 1280,1\nlora_unet_middle_block_1_transformer_blocks_{0-9}"
                            "_attn2_to_k.on_input BOOL -"),
     "llama": Model(llama()),
+    "exaone": Model(tensors("""
+transformer.h.{0-31}.attn.attention.q_proj.weight BF16 4096,4096
+transformer.h.{0-31}.attn.attention.out_proj.weight BF16 4096,4096
+transformer.h.{0-31}.attn.attention.k_proj.weight BF16 1024,4096
+transformer.h.{0-31}.attn.attention.v_proj.weight BF16 1024,4096
+transformer.h.{0-31}.mlp.c_fc_0.weight BF16 14336,4096
+transformer.h.{0-31}.mlp.c_fc_1.weight BF16 14336,4096
+transformer.h.{0-31}.mlp.c_proj.weight BF16 4096,14336
+transformer.wte.weight BF16 102400,4096
+lm_head.weight BF16 102400,4096""")),
+    "omnigen-v1": Model(tensors("""
+llm.embed_tokens.weight BF16 32064,3072
+llm.layers.{0-31}.self_attn.qkv_proj.weight BF16 9216,3072
+llm.layers.{0-31}.self_attn.o_proj.weight BF16 3072,3072
+llm.layers.{0-31}.mlp.gate_up_proj.weight BF16 16384,3072
+llm.layers.{0-31}.mlp.down_proj.weight BF16 3072,8192
+time_token.mlp.0.weight BF16 3072,256
+time_token.mlp.2.weight BF16 3072,3072
+t_embedder.mlp.0.weight BF16 3072,256
+x_embedder.proj.weight BF16 3072,4,2,2
+input_x_embedder.proj.weight BF16 3072,4,2,2
+final_layer.linear.weight BF16 16,3072""")),
+    "t5-xxl.half": Model(tensors("""
+encoder.block.{12-23}.layer.0.SelfAttention.q.weight F16 4096,4096
+encoder.block.{12-23}.layer.0.SelfAttention.k.weight F16 4096,4096
+encoder.block.{12-23}.layer.1.DenseReluDense.wi_1.weight F16 10240,4096
+encoder.final_layer_norm.weight F16 4096""")),
     "mistral-native": Model("tok_embeddings.weight BF16 32768,4096\noutput.weight BF16 32768,4096\n"
                             "layers.{0-31}.attention.w{q|o}.weight BF16 4096,4096\n"
                             "layers.{0-31}.attention.w{k|v}.weight BF16 1024,4096\n"

@@ -178,7 +178,7 @@ static bool same_scale(double a, double b) {
 }
 
 static const char *const downs[] = { ".lora_down.weight", ".lora_A.weight", ".lora.down.weight",
-                                     ".hada_w1_b" };
+                                     ".hada_w1_b", ".lokr_w2_b" };
 
 /* Where both differ: whether each module's alpha, which the file has, goes with its own rank. */
 static bool is_scale_of_all(sft_info *info, double scale) {

@@ -91,7 +91,8 @@ const sfti_file_watch *const sfti_hook_watch = &watch;
 sft_code cli_guard_lock(cli *c, const char *path, sft_error *err) {
     struct cli_guard *g = c->guard;
     os_info info;
-    if (!g || c->set.dry_run || c->set.in_place_unsafe || sfti_os_info_path(path, true, &info)) return SFT_OK;
+    if (!g || c->set.dry_run || c->set.in_place_unsafe || sfti_os_info_path(path, true, &info))
+        return SFT_OK;
     for (size_t i = 0; i < g->hold_count; i++)
         if (g->holds[i].info.device == info.device && g->holds[i].info.inode == info.inode)
             return SFT_OK;

@@ -11,8 +11,8 @@ void cli_guard_end(cli *c);
 
 /* Step 1, of what is changed in place, or replaced by -o (cli_output_begin); until
  * cli_guard_forget. After an interrupted edit was recovered, which takes the lock for itself. A
- * file that is locked already, or is not there, is none. Nothing in a dry run, and none with --in-place-unsafe, which is for storages that do
- * not have what is removed while it is open. */
+ * file that is locked already, or is not there, is none. Nothing in a dry run, and nothing with
+ * --in-place-unsafe, which is for storages that cannot remove what is open. */
 sft_code cli_guard_lock(cli *c, const char *path, sft_error *err);
 /* Step 3: what is opened between the two is an input. They nest. */
 void cli_guard_watch(cli *c);

@@ -3,11 +3,11 @@ import json
 import os
 import random
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 
+import libsafetensors.__main__ as front
 from libsafetensors import SafetensorError, dataset
 
 pa = pytest.importorskip("pyarrow")
@@ -135,13 +135,9 @@ def test_damaged_columns_are_not_merged(tmp_path, pattern):
     flip(damaged)
     refused(tmp_path / "d", damaged, lambda: dataset.compact(tmp_path / "d"))
     dataset.write(pa.table({"z": range(10)}), tmp_path / "other", batch_size=5)
-    done = subprocess.run([dataset_command(), "dataset", "add-column", "--from", tmp_path / "d",
+    done = subprocess.run([front.find_own_command(), "dataset", "add-column", "--from", tmp_path / "d",
                            "--column", "y", tmp_path / "other"], capture_output=True, text=True)
     assert done.returncode == (2 if pattern == ".part-*" else 0), done.stderr  # the other is not read
-
-
-def dataset_command():
-    return os.path.join(os.path.dirname(sys.executable), "safetensors")
 
 
 def test_a_copy_of_a_damaged_dataset(tmp_path):

@@ -89,7 +89,9 @@ static sft_code look_at_file(const cli_indexes *look, const char *path, const ch
 static bool is_replaced(const cli_indexes *look, const char *name, sfti_arena *arena) {
     sft_span of;
     os_info info;
-    if (strncmp(name, ".nfs", 4) == 0 || strncmp(name, ".fuse_hidden", 12) == 0) return true;
+    size_t kept = strncmp(name, ".nfs", 4) == 0 ? 4
+                : strncmp(name, ".fuse_hidden", 12) == 0 ? 12 : 0;
+    if (kept && strspn(name + kept, "0123456789abcdef") == strlen(name + kept)) return true;
     if (!sfti_old_name(sft_span_cstr(name), &of) && !sfti_temporary_name(sft_span_cstr(name), &of))
         return false;
     const char *as = sfti_arena_copy(arena, of.data, of.len);

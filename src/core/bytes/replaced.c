@@ -5,33 +5,23 @@
 #include <errno.h>
 #include <string.h>
 
-static const char old_mark[] = ".sft-", old_end[] = ".old";
-#define LEFT_LETTERS ((size_t)8)
-#define FRESH_LETTERS ((size_t)6)
-#define LEFT_TAIL (sizeof old_mark - 1 + LEFT_LETTERS + sizeof old_end - 1)
-
-static const char letters[] = "0123456789abcdefghijklmnopqrstuv";
-
-bool sfti_temporary_name(sft_span name, sft_span *of) {
-    const size_t tail = sizeof old_mark - 1 + FRESH_LETTERS;
+/* .NAME.sft-, so many drawn letters, and the end. */
+static bool drawn_name(sft_span name, size_t drawn, const char *end, sft_span *of) {
+    static const char mark[] = ".sft-", letters[] = "0123456789abcdefghijklmnopqrstuv";
+    const size_t ending = strlen(end), tail = sizeof mark - 1 + drawn + ending;
     if (name.len <= 1 + tail || name.data[0] != '.') return false;
-    const char *mark = name.data + name.len - tail;
-    if (memcmp(mark, old_mark, sizeof old_mark - 1) != 0) return false;
-    for (size_t i = sizeof old_mark - 1; i < tail; i++)
-        if (!memchr(letters, mark[i], sizeof letters - 1)) return false;
+    const char *at = name.data + name.len - tail;
+    if (memcmp(at, mark, sizeof mark - 1) != 0) return false;
+    at += sizeof mark - 1;
+    for (size_t i = 0; i < drawn; i++)
+        if (!memchr(letters, at[i], sizeof letters - 1)) return false;
     *of = (sft_span){ name.data + 1, name.len - 1 - tail };
-    return true;
+    return memcmp(at + drawn, end, ending) == 0;
 }
 
-bool sfti_old_name(sft_span name, sft_span *of) {
-    if (name.len <= 1 + LEFT_TAIL || name.data[0] != '.') return false;
-    const char *tail = name.data + name.len - LEFT_TAIL, *drawn = tail + sizeof old_mark - 1;
-    if (memcmp(tail, old_mark, sizeof old_mark - 1) != 0) return false;
-    for (size_t i = 0; i < LEFT_LETTERS; i++)
-        if (!memchr(letters, drawn[i], sizeof letters - 1)) return false;
-    *of = (sft_span){ name.data + 1, name.len - 1 - LEFT_TAIL };
-    return memcmp(drawn + LEFT_LETTERS, old_end, sizeof old_end - 1) == 0;
-}
+bool sfti_old_name(sft_span name, sft_span *of) { return drawn_name(name, 8, ".old", of); }
+
+bool sfti_temporary_name(sft_span name, sft_span *of) { return drawn_name(name, 6, "", of); }
 
 typedef struct old_pass {
     sft_span name; /* of the file that is not there */

@@ -192,19 +192,18 @@ static bool is_scale_of_all(sft_info *info, double scale) {
             const sft_tensor *tensor = sft_file_tensor_at(file, k);
             double value = tensor->rank ? (double)tensor->shape[0] : 0;
             double rank = value;
-            size_t end = 0, down = 0;
+            size_t down = 0;
             all += sfti_ends(tensor->name, ".alpha");
             while (down < SFTI_COUNT(downs) && !sfti_ends(tensor->name, downs[down])) down++;
             if (down == SFTI_COUNT(downs)) continue;
-            end = tensor->name.len - strlen(downs[down]);
+            const size_t end = tensor->name.len - strlen(downs[down]);
             if (tensor->rank < 2 || end + sizeof ".alpha" > sizeof name) return false;
             memcpy(name, tensor->name.data, end);
             memcpy(name + end, ".alpha", sizeof ".alpha");
             const sft_tensor *alpha = sft_file_find(file, sft_span_cstr(name));
             alphas += alpha != NULL;
             modules++;
-            if (alpha && !alpha_read(&reader, alpha, 0, &value))
-                return false;
+            if (alpha && !alpha_read(&reader, alpha, 0, &value)) return false;
             if (!same_scale(scale, scale_of(&info->adapter, value, rank))) return false;
         }
     }

@@ -68,15 +68,15 @@ def _stop(child: subprocess.Popen[bytes], follows: bool) -> None:
     import ctypes
     # Not send_signal: where there is no console, that ends the process at once and raises SystemError.
     kernel32 = ctypes.windll.kernel32  # type: ignore[attr-defined,unused-ignore]
-    if kernel32.GenerateConsoleCtrlEvent(_BREAK, child.pid):
-        return
+    told = kernel32.GenerateConsoleCtrlEvent(_BREAK, child.pid)
+    if follows and child.stderr:
+        child.stderr.close()  # it ends when it tells of its progress again, told or not
+    elif not told:
+        child.terminate()
     try:
-        if follows and child.stderr:
-            child.stderr.close()  # it ends when it tells of its progress again
-            child.wait(_PATIENCE)
+        child.wait(None if told else _PATIENCE)
     except subprocess.TimeoutExpired:
-        pass
-    child.terminate()
+        child.terminate()
 
 
 def _follow(child: subprocess.Popen[bytes], tick: Tick) -> tuple[bytes, bytes]:

@@ -95,9 +95,14 @@ sft_code sfti_convert_take_name(sfti_convert_run *run, const sfti_convert_layer 
     if (out->len == 0) return sfti_fail_memory(run->err, SFTI_LAYOUT_NAME);
     uint32_t number = run->written_count;
     run->written[number] = *out;
-    if (sfti_names_add(&run->names, *out, number) != number)
-        return sfti_convert_refuse(run, layer->module, "one module for each layer of the other "
-                                                       "layout, found another for this one");
+    if (sfti_names_add(&run->names, *out, number) != number) {
+        bool several = run->to == SFT_ADAPTER_PEFT && run->out->count > 0
+                    && !sft_span_equal(run->out->modules[0].component, layer->component->name);
+        return sfti_convert_refuse(run, layer->module, several
+            ? "modules of one component for PEFT, found several, which diffusers' format has a "
+              "place for"
+            : "one module for each layer of the other layout, found another for this one");
+    }
     run->written_count++;
     return SFT_OK;
 }

@@ -260,6 +260,77 @@ static void ends_without_memory(void **unused) {
     free_file(&g);
 }
 
+/* A layer of one column, of more rows than are computed at once: its norm is over all of them. */
+static void decomposes_one_column(void **unused) {
+    (void)unused;
+    enum { ROWS = 1 << 20 };
+    float *values = calloc(ROWS, sizeof *values), *zeros = calloc(ROWS + 2, sizeof *zeros);
+    sft_buffer out = { 0 };
+    sft_adapter_merge *made;
+    assert_non_null(values);
+    assert_non_null(zeros);
+    for (size_t i = 0; i < ROWS; i++) values[i] = 1;
+    zeros[ROWS + 1] = 2048; /* twice the norm of the column */
+    test_file f = make_file("{" ADAPTER_F32("c.weight", "[1048576]", 0, 4194304) "}", values,
+                            ROWS * sizeof *values);
+    test_file g = make_file("{" ADAPTER_F32("c.lora_up.weight", "[1048576,1]", 0, 4194304) ","
+                            ADAPTER_F32("c.lora_down.weight", "[1,1]", 4194304, 4194308) ","
+                            ADAPTER_F32("c.dora_scale", "[1,1]", 4194308, 4194312) "}", zeros,
+                            (ROWS + 2) * sizeof *zeros);
+    sft_set *model = adapter_set(&f, NULL), *adapter = adapter_set(&g, NULL);
+    assert_int_equal(sft_adapter_merge_new(model, NULL, &made, NULL), SFT_OK);
+    assert_int_equal(sft_adapter_merge_add(made, adapter, NULL, NULL), SFT_OK);
+    assert_int_equal(sft_adapter_merge_save(made, sft_sink_memory(&out), NULL, NULL), SFT_OK);
+    memcpy(values, out.data + out.len - ROWS * sizeof *values, ROWS * sizeof *values);
+    for (size_t i = 0; i < ROWS; i++) assert_true(values[i] > 1.9999f && values[i] < 2.0001f);
+    sft_adapter_merge_free(made);
+    sft_buffer_free(&out);
+    sft_set_close(model);
+    sft_set_close(adapter);
+    free_file(&f);
+    free_file(&g);
+    free(values);
+    free(zeros);
+}
+
+static void refuses_nothing_given(void **unused) {
+    (void)unused;
+    test_file f = adapter_file(true);
+    sft_set *set = adapter_set(&f, NULL);
+    sft_adapter_merge *merge;
+    sft_adapter_conversion *conversion;
+    sft_adapter *adapter;
+    sft_error err;
+    sft_buffer out = { 0 };
+    assert_int_equal(sft_adapter_merge_new(NULL, NULL, &merge, &err), SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "a model and a place"));
+    assert_null(merge);
+    assert_int_equal(sft_adapter_merge_new(set, NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_adapter_merge_add(NULL, set, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "a merge and an adapter"));
+    assert_int_equal(sft_adapter_merge_plan(NULL, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_adapter_merge_save(NULL, sft_sink_memory(&out), NULL, &err),
+                     SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_adapter_merge_new(set, NULL, &merge, NULL), SFT_OK);
+    assert_int_equal(sft_adapter_merge_add(merge, NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_adapter_merge_plan(merge, &err), SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "expected adapters, found none"));
+    assert_int_equal(sft_adapter_merge_matched(merge, 0), 0);
+    assert_int_equal(sft_adapter_merge_unmatched(merge, 0), 0);
+    sft_adapter_merge_free(merge);
+    assert_int_equal(sft_adapter_conversion_new(NULL, NULL, &conversion, &err), SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "an adapter and a place"));
+    assert_null(conversion);
+    assert_int_equal(sft_adapter_conversion_new(set, NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_adapter_conversion_save(NULL, sft_sink_memory(&out), NULL, &err),
+                     SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "expected a conversion"));
+    assert_int_equal(sft_adapter_open(NULL, NULL, &adapter, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(out.len, 0);
+    sft_set_close(set);
+    free_file(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tells_modules),
@@ -269,6 +340,8 @@ int main(void) {
         cmocka_unit_test(writes_a_folder),
         cmocka_unit_test(multiplies_in_order),
         cmocka_unit_test(ends_without_memory),
+        cmocka_unit_test(decomposes_one_column),
+        cmocka_unit_test(refuses_nothing_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -244,6 +244,12 @@ static void renames(void **unused) {
           "text_encoder.text_model.encoder.layers.0.self_attn.q_proj" B2
           "text_encoder.text_model.encoder.layers.0.self_attn.q_proj" A2, NULL, SFT_CAST_DTYPE,
           "one component for PEFT" },
+        { "encoders of SDXL for PEFT", "sdxl", PEFT,
+          "lora_te1_text_model_encoder_layers_0_self_attn_q_proj" UP2
+          "lora_te1_text_model_encoder_layers_0_self_attn_q_proj" DOWN2
+          "lora_te2_text_model_encoder_layers_0_self_attn_q_proj" UP2
+          "lora_te2_text_model_encoder_layers_0_self_attn_q_proj" DOWN2, NULL, SFT_CAST_DTYPE,
+          "one component for PEFT" },
         { "encoders of SDXL", "sdxl", COMFY,
           "lora_te1_text_model_encoder_layers_0_self_attn_q_proj" UP2
           "lora_te1_text_model_encoder_layers_0_self_attn_q_proj" DOWN2

@@ -141,7 +141,8 @@ typedef struct sft_remote_options {
 
 typedef struct sft_remote sft_remote;
 
-/* Connections, credentials and what servers told so far. Sends nothing. Tokens are read here.
+/* Connections, credentials and what servers told so far, the commits of branches among it: what one
+ * stands for is asked once. Sends nothing. Tokens are read here.
  * Close it with sft_remote_close after everything that was opened through it. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_remote_open(const sft_remote_options *options, sft_remote **out,
                                                sft_error *err);
@@ -151,10 +152,12 @@ SFT_API void sft_remote_close(sft_remote *remote);
  * "word://" are no paths either, see sft_remote_name. @since 0.2 */
 SFT_API bool sft_remote_is_url(const char *text);
 
-/* The name by which this remote opens a URL, and which may be shown: without user and query
- * ("https://host/path?[1]"), web pages of files of the Hub as hf://. The remote keeps the rest, and
- * the name, until it is closed. A URL without secrets is its own name. SFT_REMOTE_URL says what is
- * wrong with it, also for "word://" of other schemes. @since 0.2 */
+/* The name by which this remote opens a URL, and which may be shown: without user and query, for
+ * which a number stands before the host ("https://[1]@host/path"), web pages of files of the Hub as
+ * hf://. The remote keeps the rest, and the name, until it is closed. A URL without secrets is its
+ * own name; a text that only looks like another's name is refused. Files whose names an index or a
+ * folder gives are asked for with the user and the query of that URL, and of no other.
+ * SFT_REMOTE_URL says what is wrong with it, also for "word://" of other schemes. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_remote_name(sft_remote *remote, const char *url,
                                                const char **name, sft_error *err);
 

@@ -11,6 +11,7 @@ import glob
 import hashlib
 import itertools
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -29,12 +30,20 @@ CALLS = {
     "check": [[], ["--deep"], ["--level", "strict"], ["--level", "compat"]],
     "diff": [[], ["--atol", "1"]],
 }
-# Commands that write, each in a folder with a copy of the example models (m: one file, s: the
-# index of another, h: a folder to be cleaned).
+NOTE = "note: lora/neon-city.safetensors words=a,b weight=0.5 note=mine rating=4 base=Pony tags+=c ; "
+# Commands that write or need files made for them, each in a folder with a copy of the example models
+# (m: one file, s: the index of another, h: a folder to be cleaned). Of calls with ; between them the
+# last is compared; those before it may be of another command, whose name and : they begin with.
 WRITES = {
     "info": ["lora m s nosuch --save-as a1111", "lora --save-as lora-manager --dry-run",
              "lora --save-as civitai --force --hash sha256", "lora --save-as modelspec",
-             "lora --save-as modelspec --force --dry-run", "lora --save-as a1111 -f name"],
+             "lora --save-as modelspec --force --dry-run", NOTE + "lora/neon-city.safetensors",
+             NOTE + "lora/neon-city.safetensors --hash sha256", "pipe", "m pipe nosuch",
+             "base.safetensors --records base.txt"],
+    "find": [NOTE + "mine lora/neon-city.safetensors", "aurora base.safetensors --records base.txt"],
+    "ls": ["--parts m s parts.safetensors broken.safetensors nosuch", "--parts vae.safetensors --architecture sdxl"],
+    "diff": ["--merge-of s s", "--merge-of base.safetensors base.safetensors base.safetensors",
+             "--merge-of ones.safetensors base.safetensors", "--merge-of m nosuch", "--merge-of s m"],
     "merge": ["s -o one.safetensors", "s m -o two.safetensors --dry-run", "m", "nosuch -o x",
               "vae.safetensors -o all.safetensors --as checkpoint", "m -o x --as checkpoint",
               "vae.safetensors -o x --as checkpoint --dry-run",
@@ -48,8 +57,14 @@ WRITES = {
              "resize lora/neon-city.safetensors -o r.safetensors --rank 2",
              "resize m -o x --rank 2", "stack pair.safetensors:2 -o k.safetensors",
              "stack pair.safetensors -o x --rank 1 --dry-run",
-             "extract out.safetensors base.safetensors -o e.safetensors --rank 1",
-             "simplify pair.safetensors -o x --rank exact"],
+             "extract ones.safetensors base.safetensors -o e.safetensors --rank 1",
+             "simplify pair.safetensors -o x --rank exact",
+             "convert lora/neon-city.safetensors -o d.safetensors --to diffusers",
+             "convert fused.safetensors -o x --to diffusers --architecture flux.1 --ignore-unmatched",
+             "convert fused.safetensors -o d --to diffusers --architecture flux.1 --ignore-unmatched ; "
+             "convert d -o x --to kohya --architecture flux.1 --dry-run",
+             "convert fused.safetensors -o x --to comfy --architecture flux.1",
+             "convert pair.safetensors -o x --to kohya"],
     "catalog": ["lora m s broken.safetensors -o c.html", "lora -o d.html --embed", "nosuch -o x.html",
                 "--model m -o m.html", "--model broken.safetensors -o b.html", "lora -o c.html"],
     "split": ["m -o out --count 2", "m -o one", "s -o dry --dry-run", "m -o out"],
@@ -59,7 +74,7 @@ WRITES = {
     "add": ["m x=x.npy", "s x=x.npy", "s x=x.npy --replace --dry-run", "m y=m"],
     "convert": ["m -o out.safetensors -d F32", "s -o half -d F16", "s -o dry -d F16 --dry-run",
                 "m --in-place -d F16", "s --in-place -d F64 --dry-run",
-                "s --in-place -d F64", "s --in-place -d F64", "m -o x -d F33",
+                "s --in-place -d F64", "s --in-place -d F64",
                 "x.npy -o y.safetensors", "x.npy -o y.safetensors -d F16",
                 "vae.safetensors -o v --layout diffusers", "vae.safetensors -o e.npz",
                 "vae.safetensors -o v.safetensors --layout single --dry-run"],
@@ -75,17 +90,16 @@ WRITES = {
     "meta": ["list m s", "get m nosuch", "set m k v", "set m k v -o out.safetensors --dry-run",
              "rm m k nosuch", "recover m s nosuch", "scrub m s", "set s k v", "scrub private.safetensors", "set nosuch k v"],
     "dup": [". -r", ". -r --remove", ". -r --remove --yes", ". -r --link --yes --keep shortest",
-            "twins --remove --weights --yes --delete", "twins --remove --yes --keep twins/b", "nosuch"],
+            "-r twins --remove --weights --yes --delete", "-r twins --remove --yes --keep twins/b", "nosuch"],
     "mv": ["lora/neon-city.safetensors new/", "lora/neon-city.safetensors m2.safetensors --dry-run",
            "-r . --to {kind}/{base_model}/{stem} --dry-run", "-r . --to {kind}/{stem} --copy",
            "-r twins --to {stem|name} --link", "-r twins --to twins/{kind} --number",
-           "-r twins --to one.safetensors", "m nosuch x", "nosuch new/", "s moved/",
-           "lora . ; --undo", "s moved/ ; --undo --dry-run", "--undo"],
-    "note": ["lora/neon-city.safetensors", "lora/neon-city.safetensors rating=4 favourite words=a,b weight=.5",
+           "-r twins --to one.safetensors", "m nosuch new/", "nosuch new/", "s moved/",
+           "lora new/ ; --undo", "s moved/ ; --undo --dry-run", "--undo"],
+    "note": ["lora/neon-city.safetensors", "lora/neon-city.safetensors rating=4 favourite words=a,b weight=0.5",
              "lora/neon-city.safetensors rating=4 --dry-run", "-r . --where kind=adapter tags+=x",
              "lora/neon-city.safetensors note=x --for lora-manager", "m s nosuch broken.safetensors tags=a",
              "lora/neon-city.safetensors rating=4 ; lora/neon-city.safetensors",
-             "lora/neon-city.safetensors rating=4 ; lora/neon-city.safetensors rating=4 --rm",
              "lora/neon-city.safetensors rating=4 ; lora/neon-city.safetensors --rm", "--adopt lost"],
     "thumbnail": ["m t.png -s 32", "lora/neon-city.safetensors t.png", "s m", "nosuch t.png", "broken.safetensors t.png"],
     "trash": ["m", "lora/neon-city.safetensors s", "-r twins --yes", "lora --dry-run", "nosuch broken.safetensors"],
@@ -190,6 +204,15 @@ def plain(entries, count):
     return (len(entries) + 2).to_bytes(8, "little") + b"{" + entries + b"}" + bytes(count)
 
 
+def zeros(shapes):
+    """A file of F32 tensors of these shapes, all zeros."""
+    entries, end = {}, 0
+    for name, shape in shapes.items():
+        begin, end = end, end + 4 * math.prod(shape)
+        entries[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}
+    return plain(json.dumps(entries)[1:-1].encode(), end)
+
+
 def example(folder):
     """The folder of WRITES."""
     models = os.path.join(ROOT, "examples", "models")
@@ -209,16 +232,27 @@ def example(folder):
             "pair.safetensors": plain(b'"a.lora_A.weight":{"dtype":"F32","shape":[1,2],'
                                       b'"data_offsets":[0,8]},"a.lora_B.weight":{"dtype":"F32",'
                                       b'"shape":[2,1],"data_offsets":[8,16]}', 16),
+            "parts.safetensors": zeros({"alphas_cumprod": [2], "model_ema.decay": [2],
+                                        "first_stage_model.decoder.up.3.block.0.norm1.weight": [2],
+                                        "first_stage_model.encoder.down.0.block.0.norm1.weight": [2]}),
+            "fused.safetensors": zeros({"lora_unet_double_blocks_0_img_attn_qkv.lora_down.weight": [1, 6],
+                                        "lora_unet_double_blocks_0_img_attn_qkv.lora_up.weight": [6, 1],
+                                        "lora_unet_nosuch.lora_down.weight": [1, 6],
+                                        "lora_unet_nosuch.lora_up.weight": [6, 1]}),
+            "base.txt": b"model aurora\n    tensors diffusion_model 100\n        a.weight[2,2]\n",
+            "pipe/model_index.json": b'{"_class_name": "Pipeline", "vae": ["diffusers", "AutoencoderKL"]}',
             "x.npy": b"\x93NUMPY\1\0" + len(npy).to_bytes(2, "little") + npy + bytes(4),
             "own.txt": b"model mine\n    parent flux.1\n    file flux1\n    tensors vae 1\n        a\n        !a\n",
             "wrong.txt": b"model mine\n    teaches x\n",
             "h/.m.sft-abcdef": b""}
     pair = made["pair.safetensors"]
+    made["ones.safetensors"] = made["base.safetensors"][:-16] + b"\0\0\x80\x3f" * 4
+    made["pipe/vae/diffusion_pytorch_model.safetensors"] = made["vae.safetensors"]
     digest = hashlib.sha256(pair[-16:]).hexdigest()
     made.update({"twins/a.safetensors": pair, "twins/b/a.safetensors": pair, "twins/a.own.json": b'{"rating": 3}',
                  "twins/b/a.json": b'{"notes": "x"}', "lost/x.safetensors": pair,
                  "lost/y.own.json": b'{"note": "x", "weights": "%s"}' % digest.encode()})
-    for part in ("h", "twins/b", "lost"):
+    for part in ("h", "twins/b", "lost", "pipe/vae"):
         os.makedirs(os.path.join(folder, part))
     for name, content in made.items():
         with open(os.path.join(folder, name), "wb") as f:
@@ -248,11 +282,14 @@ def written(command, name):
                 env = dict(os.environ, XDG_STATE_HOME=folder + "/.state", XDG_DATA_HOME=folder + "/.data")
                 for call in [*before, words]:
                     line = [index if w == "s" else w for w in call.split()]
-                    made = subprocess.run([command, name, *line, form], stdout=subprocess.PIPE,
+                    verb = line.pop(0)[:-1] if line and line[0].endswith(":") else name
+                    made = subprocess.run([command, verb, *line, form], stdout=subprocess.PIPE,
                                           stderr=subprocess.DEVNULL, cwd=folder, check=False,
                                           input=bytes(64), env=env)
-                if made.returncode not in (0, 1, 2):
-                    sys.exit("schema: %s %s ended with %d" % (name, words, made.returncode))
+                    if made.returncode not in ((0, 1, 2) if call is words else (0,)):
+                        sys.exit("schema: %s %s ended with %d" % (verb, call, made.returncode))
+                if form == "--json" and not made.stdout:
+                    sys.exit("schema: %s %s prints nothing: is it what the usage says?" % (name, words))
                 both.append(made.stdout.decode("utf-8"))
         yield both
 

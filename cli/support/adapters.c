@@ -36,10 +36,7 @@ static bool is_shard_number(sft_span text) {
 bool cli_is_adapter_model(const char *path) {
     static const char fixed[] = "adapter_model";
     size_t len = sizeof fixed - 1;
-    sft_span name = cli_name_of(path);
-    const char *query = strstr(path, "://") ? memchr(name.data, '?', name.len) : NULL;
-    if (query) name.len = (size_t)(query - name.data);
-    sft_span stem = cli_stem_of(name);
+    sft_span stem = cli_stem_of(cli_name_of(path));
     if (stem.len < len || memcmp(stem.data, fixed, len) != 0) return false;
     return stem.len == len || is_shard_number((sft_span){ stem.data + len, stem.len - len });
 }
@@ -133,7 +130,7 @@ sft_code cli_check_adapter_config(cli *c, const char *const *models, size_t coun
     if (!code && !fits && configured && !alike)
         code = sfti_fail(err, SFT_BAD_ARGUMENT, "expected models that hold their alphas, found "
                          "that adapter_config.json tells those of %s: \"lora stack\" joins "
-                         "adapters, \"lora convert --to kohya\" writes alphas into a file",
+                         "adapters, and puts the alphas of a single one into its factors",
                          configured);
     else if (!code && !fits && there.len > 0 && !c->set.force)
         code = sfti_fail(err, SFT_BAD_ARGUMENT, "expected no adapter_config.json beside a new file "

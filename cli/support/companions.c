@@ -146,6 +146,7 @@ bool cli_unit_of_file(const char *path, sfti_arena *arena, cli_unit *out) {
 }
 
 sft_code cli_unit_check(const cli_unit *unit, sft_error *err) {
+    if (!unit->is_folder && cli_check_dataset(unit->path, err)) return SFT_BAD_ARGUMENT;
     if (unit->index.len == 0) return SFT_OK;
     return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a model, found one of its shards: name "
                                             "%.*s instead", SFTI_CLIP(unit->index, (size_t)200));

@@ -37,7 +37,7 @@ bool cli_unit_alone(const cli_unit *unit);
 /* Looks for the index of a file that is named, whatever shards are called: it reads those of the
  * folder. False when out of memory. */
 bool cli_unit_find_index(cli *c, cli_unit *unit, sfti_arena *arena);
-/* Fails for one of a model's shards, which would be missing there. */
+/* Fails for one of a model's shards, or a dataset's, which would be missing there. */
 sft_code cli_unit_check(const cli_unit *unit, sft_error *err);
 /* Marks the shards that another index of the folder names, of those that `counts` lets count (NULL:
  * all). False when out of memory. */

@@ -43,7 +43,7 @@ sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_repo
     cli_progress progress;
     sft_code code = SFT_OK;
     if (c->read_mode) sft_edit_limit_mode(edit, c->read_mode);
-    if (c->set.output) code = begin_edit(&out, c, path, edit, err);
+    code = c->set.output ? begin_edit(&out, c, path, edit, err) : cli_check_dataset(path, err);
     if (!code && (c->set.output || c->set.dry_run)) code = sft_edit_plan(edit, report, err);
     bool same = c->set.output && !code && report->method == SFT_EDIT_NONE;
     if (!code && (!same || c->set.copy) && !c->set.dry_run) {

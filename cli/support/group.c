@@ -2,7 +2,6 @@
 #include "support/models.h"
 
 #include "base/files.h"
-#include "base/glob.h"
 #include "os/os.h"
 #include "os/path.h"
 #include "support/files.h"
@@ -44,18 +43,10 @@ static bool pipeline_of(const cli_inputs *inputs, const cli_input *input, folder
 
 /* ── Shards of datasets ── */
 
-/* The folder of the dataset whose shard an input is, or was to be: what lies in a job's folder
- * belongs to no dataset yet, and to nobody else. */
 static bool dataset_of(const cli_inputs *inputs, const cli_input *input, folder_memory *memory,
                        sft_span *out) {
-    static const char job[] = "_job-", shard[] = "part-[0-9]*-[0-9]*-*.safetensors";
-    sft_span folder = cli_folder_of(input->path);
-    if (input->kind != CLI_FILE) return false;
-    if (!sfti_glob_match(sft_span_cstr(shard), cli_name_of(input->path))) return false;
-    if (strncmp(sfti_path_name(folder).data, job, sizeof job - 1) == 0)
-        folder = sfti_path_above(folder);
-    *out = folder;
-    return remembered(memory, inputs, folder, cli_is_dataset);
+    return input->kind == CLI_FILE && cli_dataset_folder(input->path, out)
+        && remembered(memory, inputs, *out, cli_is_dataset);
 }
 
 /* ── Models ── */

@@ -34,6 +34,7 @@
     X(EXPORT_NAME, "safetensors rename gives it another name; a .pt holds any") \
     X(ONLINE_OVER, "nothing more is asked online") \
     X(MERGE, "--force adds what is known and keeps the rest") \
+    X(DATASET, "\"safetensors dataset\" changes datasets, whole folders are moved") \
     X(MOVE_AWAY, "move it away first") \
     X(URL_READ_ONLY, "it is not read over the network: download it first") \
     X(URL_COPY, "URLs are only read: -o OUT writes the result to a file") \

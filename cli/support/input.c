@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/glob.h"
 #include "base/json_lex.h"
 #include "base/order.h"
 #include "base/portable.h"
@@ -12,6 +13,7 @@
 #include "safetensors_index.h"
 #include "safetensors_remote.h"
 #include "support/files.h"
+#include "support/hints.h"
 #include "support/shards.h"
 #include "support/words.h"
 
@@ -208,7 +210,7 @@ static bool folder_has(const cli_inputs *inputs, sft_span folder, const char *na
     if (folder.len + strlen(name) + 2 > sizeof path) return false;
     snprintf(path, sizeof path, "%.*s%s%s", (int)folder.len, folder.len ? folder.data : "", joint,
              name);
-    return !sfti_files_claim(inputs->files, path, NULL)
+    return !(inputs && sfti_files_claim(inputs->files, path, NULL))
         && sfti_os_info_path(path, true, &info) == 0 && info.kind == OS_FILE;
 }
 
@@ -228,6 +230,27 @@ bool cli_is_component(const char *path) {
 bool cli_is_dataset(const cli_inputs *inputs, sft_span folder) {
     bool listed = cli_was_listed(inputs, folder);
     return !listed && folder_has(inputs, folder, DATASET_FILE);
+}
+
+bool cli_dataset_folder(const char *path, sft_span *folder) {
+    static const char job[] = "_job-";
+    sft_span name = cli_name_of(path);
+    if (name.len > 0 && *name.data == '.') name = (sft_span){ name.data + 1, name.len - 1 };
+    if (!sfti_glob_match(sft_span_cstr("part-[0-9]*-[0-9]*-*.safetensors"), name)) return false;
+    *folder = cli_folder_of(path);
+    if (strncmp(sfti_path_name(*folder).data, job, sizeof job - 1) == 0)
+        *folder = sfti_path_above(*folder);
+    return true;
+}
+
+sft_code cli_check_dataset(const char *path, sft_error *err) {
+    sft_span folder;
+    if (!cli_dataset_folder(path, &folder) || !folder_has(NULL, folder, DATASET_FILE))
+        return SFT_OK;
+    return cli_fail_hint(err, SFT_BAD_ARGUMENT, CLI_HINT_DATASET,
+                         "expected a model, found a file of the dataset %.*s, which could not be "
+                         "read without it as it is",
+                         SFTI_CLIP(folder.len ? folder : sft_span_cstr("."), (size_t)200));
 }
 
 static bool is_entered(walk *w) {

@@ -106,6 +106,12 @@ bool cli_is_pipeline(const cli_inputs *inputs, sft_span folder);
 bool cli_is_component(const char *path);
 /* The same of a dataset, which is never remote. */
 bool cli_is_dataset(const cli_inputs *inputs, sft_span folder);
+/* The folder of the dataset whose shard, or whose column beside one, is called so, or was to be:
+ * what lies in a job's folder belongs to no dataset yet, and to nobody else. False: it has no such
+ * name. */
+bool cli_dataset_folder(const char *path, sft_span *folder);
+/* SFT_BAD_ARGUMENT: the file is a dataset's, whose manifest tells its length and digest. */
+sft_code cli_check_dataset(const char *path, sft_error *err);
 /* Whether a remote path is taken for a folder's. */
 bool cli_is_folder_url(const char *name);
 /* Whether a remote folder was listed. */

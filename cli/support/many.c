@@ -88,11 +88,9 @@ static const char *imported_name(many *m, sft_span name) {
 /* Makes the name of a URL one that every file system takes: a server chooses no folder, and no
  * hidden file. */
 static bool make_safe(many *m, sft_span *name) {
-    const char *query = memchr(name->data, '?', name->len);
-    size_t len = query ? (size_t)(query - name->data) : name->len;
     char *safe = sfti_arena_take(&m->arena, URL_NAME_MOST + 1);
     if (!safe) return false;
-    sft_span given = len ? (sft_span){ name->data, len } : sft_span_cstr("model");
+    sft_span given = name->len ? *name : sft_span_cstr("model");
     cli_safe_name(given, URL_NAME_MOST, safe);
     *name = sft_span_cstr(safe);
     return true;

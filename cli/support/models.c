@@ -205,7 +205,8 @@ void cli_print_model_json(cli *c, cli_model *model) {
     else
         code = sft_info_json(model->info, model->path, whole, model->is_pipeline ? &memory : &out,
                              &model->err);
-    if (!code && model->is_pipeline) cli_put(&c->out, text.data, text.len);
+    if (!code && model->is_pipeline)
+        code = sft_sink_write(&out, 0, text.data, text.len, &model->err);
     sft_buffer_free(&text);
     if (code) cli_fail_result(c, model->path, &model->err);
 }

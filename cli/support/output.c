@@ -47,6 +47,7 @@ static sft_code check_target(const cli *c, const char *path, bool in_place, bool
     if (info.kind != OS_FILE && info.kind != OS_LINK)
         return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found a pipe, device or socket");
     if (!in_place && !c->set.force) return sfti_fail(err, SFT_EXISTS, "already exists");
+    if (cli_check_dataset(path, err)) return SFT_BAD_ARGUMENT;
     if (info.kind == OS_LINK && !c->set.follow) {
         char real[CLI_REAL_SIZE];
         error = sfti_os_real_path(path, real, sizeof real);

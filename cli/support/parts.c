@@ -436,7 +436,7 @@ sft_code cli_parts_tell(cli *c, const cli_parts *parts, sft_error *err) {
         return sfti_fail(err, SFT_BAD_ARGUMENT,
                          "expected one configuration of adapters (" SFTI_LORA_CONFIG_KEY "), found "
                          "different ones in the files: without its own, a module would be read "
-                         "with another alpha; lora convert --to kohya each file first");
+                         "with another alpha; \"lora stack FILE -o OUT\" each of them first");
     if (parts->two.data)
         return sfti_fail(err, SFT_BAD_ARGUMENT,
                          "expected one declaration of quantised layers (%.*s), found different "

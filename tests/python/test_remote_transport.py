@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import socket
+import struct
 import sys
 import threading
 import time
@@ -199,6 +200,47 @@ def test_answers_without_end(transport, head, piece):
         error = failure(url, timeout=5)
         assert isinstance(error, OSError) or error.code == "header_too_short"
         assert time.monotonic() - begun < 10
+
+
+# ── Interim answers ──
+
+@contextlib.contextmanager
+def said(before, behind):
+    """A server of one-tensor files, whose names are their values: it says more than the answer;
+    yields its address."""
+    def file_of(value):
+        header = b'{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}   '
+        return struct.pack("<Q", len(header)) + header + bytes([value])
+
+    def serve(plug):
+        with plug, contextlib.suppress(OSError):
+            while request := plug.recv(65536):
+                whole = file_of(int(request.split()[1][1:]))
+                head = ("HTTP/1.1 206 Partial\r\nContent-Range: bytes 0-%d/%d\r\n"
+                        "Content-Length: %d\r\n\r\n" % (len(whole) - 1, len(whole), len(whole)))
+                plug.sendall(before + head.encode() + whole + behind)
+
+    def answer(listener):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answer, args=(listener,), daemon=True).start()
+        yield "http://127.0.0.1:%d/" % listener.getsockname()[1]
+        with contextlib.suppress(OSError):  # Windows: it is not connected
+            listener.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("before", [b"", b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n",
+                                    b"HTTP/1.1 102 Processing\r\n\r\n" * 3])
+@pytest.mark.parametrize("behind", [b"", b"HTTP/1.1 206 Partial\r\nContent-Range: bytes 0-0/1"
+                                         b"\r\nContent-Length: 1\r\n\r\nx"])
+def test_interim_answers(transport, before, behind):
+    """Each file has its own bytes, whatever the server says around them."""
+    with said(before, behind) as address:
+        for value in range(1, 6):
+            with libsafetensors.open(address + str(value)) as file:
+                assert bytes(file["t"]) == bytes([value])
 
 
 # ── Addresses ──

@@ -169,6 +169,14 @@ class _Connection(http.client.HTTPConnection):
             raise
         self.sock = plug
 
+    def is_said(self) -> bool:
+        """Whether something has come, or the end, that nobody has asked for."""
+        if isinstance(self.sock, ssl.SSLSocket):  # tickets of a session come at any time
+            return self.sock.pending() > 0
+        with selectors.DefaultSelector() as ready:
+            ready.register(self.sock, selectors.EVENT_READ)
+            return bool(ready.select(0))
+
     def _proxy_place(self) -> str:
         return "%s:%d" % (self.proxy.hostname, self.proxy.port or _PORTS["http"])
 
@@ -287,10 +295,14 @@ class _Steps(io.RawIOBase):
 
 
 class _Response(http.client.HTTPResponse):
-    def __init__(self, plug: socket.socket, exchange: _Exchange) -> None:
+    def __init__(self, plug: socket.socket, exchange: _Exchange,
+                 interim: _Response | None = None) -> None:
         super().__init__(plug, method=exchange.method)
         self.fp.close()
-        self.fp = io.BufferedReader(_Steps(plug, exchange), 65536)
+        if interim is None:
+            self.fp = io.BufferedReader(_Steps(plug, exchange), 65536)
+        else:  # what was read ahead of the answer is there
+            self.fp, interim.fp = interim.fp, None  # type: ignore[assignment]
 
 
 class Transport:
@@ -323,7 +335,7 @@ class Transport:
             kept = self._idle.get(exchange.key(), [])
             while kept and not fresh:
                 connection = kept.pop()
-                if time.monotonic() - connection.used < _IDLE_SECONDS:
+                if time.monotonic() - connection.used < _IDLE_SECONDS and not connection.is_said():
                     return connection
                 connection.close()
         parts = exchange.parts
@@ -403,6 +415,9 @@ class Transport:
                                 + exchange.body)
         response = _Response(connection.sock, exchange)
         response.begin()
+        while 100 <= response.status < 200 and response.status != 101:
+            response = _Response(connection.sock, exchange, response)  # http.client skips 100 only
+            response.begin()
         return response
 
     def _answer(self, response: http.client.HTTPResponse, exchange: _Exchange) -> bool:

@@ -7,8 +7,8 @@
  * is secret. A name on the web is that of the file; others may be of folders. */
 static PyObject *url_again(const pysft_store *store, PyObject *source) {
     const char *name = pysft_store_path(store), *given = PyUnicode_AsUTF8AndSize(source, NULL);
-    size_t len = strlen(name);
-    bool secret = strstr(name, "?[") && len > 0 && name[len - 1] == ']';
+    const char *host = strstr(name, "://");
+    bool secret = host && host[3] == '[' && strstr(host, "]@");
     if (secret || !given) return NULL;
     return strncmp(given, "http", 4) == 0 ? PyUnicode_FromString(name) : Py_NewRef(source);
 }

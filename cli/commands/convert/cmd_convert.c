@@ -590,10 +590,10 @@ const cli_command cli_convert_command = {
       cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_records_options, cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written, or there was nothing to change",
-      "--match or --only found no tensor, a model in another format breaks a rule of it or holds "
-      "what safetensors does not, the format of OUT lacks a dtype, the values of a quantised "
-      "tensor cannot be computed, or --quantize was given an adapter, a quantised model, NaN or an "
-      "infinity; nothing was written",
+      "--match, --only or --spare found no tensor, a model in another format breaks a rule of it "
+      "or holds what safetensors does not, the format of OUT lacks a dtype, the values of a "
+      "quantised tensor cannot be computed, or --quantize was given an adapter, a quantised model, "
+      "NaN or an infinity; nothing was written",
       "IN could not be read, a value does not fit DTYPE, OUT could not be written, or a usage "
       "error" },
     1, SIZE_MAX, run_convert, CLI_URLS_COPY,

@@ -23,6 +23,7 @@ typedef struct quantise_run {
     sft_info *info;
     sft_span architecture;
     size_t only;      /* tensors that --only names */
+    size_t named;     /* tensors that --spare names */
     uint32_t *order;  /* of tensors that are quantised, worst first */
     size_t count;
     double *errors;   /* of all tensors of the model */
@@ -45,11 +46,13 @@ static const char *why_spared(void *ctx, size_t i, const sft_spec *values) {
     sft_span name = values->name, pattern;
     bool only = set->only.count > 0 && cli_matches_any(&set->only, name);
     (void)i;
+    bool named = cli_matches_any(&set->spare, name);
     q->only += only;
+    q->named += named;
     if (values->rank != 2 || name.len < 8 || memcmp(name.data + name.len - 7, ".weight", 7) != 0)
         return only ? "no matrix of a layer" : "";
     if (set->only.count > 0 && !only) return "not of --only";
-    if (cli_matches_any(&set->spare, name)) return "--spare";
+    if (named) return "--spare";
     if (only) return NULL;
     for (size_t k = 0; k < sizeof other_parts / sizeof *other_parts; k++) {
         size_t len = strlen(other_parts[k]);
@@ -297,6 +300,9 @@ static sft_code plan_parts(quantise_run *q, sft_error *err) {
     if (c->set.only.count > 0 && q->only == 0)
         return sfti_fail(err, SFT_TENSOR_NOT_FOUND,
                          "expected tensors that match --only, found none");
+    if (c->set.spare.count > 0 && q->named == 0)
+        return sfti_fail(err, SFT_TENSOR_NOT_FOUND,
+                         "expected tensors that match --spare, found none");
     size_t made = 0, stays = 0;
     const char *why, *first = NULL;
     sft_span name = { "", 0 };

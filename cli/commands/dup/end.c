@@ -83,6 +83,7 @@ static bool look_at(cli *c, const dup_path *from, sfti_arena *arena, dup_one *on
     part |= cli_ends_with(sft_span_cstr(path), ".index.json")
          || (import && import->files(told.import, NULL) > 0);
     part |= c->set.remove && cli_is_component(path); /* without it the pipeline is none */
+    part |= c->set.remove && cli_check_dataset(path, NULL);
     fine = fine && cli_unit_find_index(c, &one->unit, arena);
     one->usable = fine && one->info.kind == OS_FILE && one->unit.index.len == 0 && !part;
     cli_told_close(&told);

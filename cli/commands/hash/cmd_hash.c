@@ -54,30 +54,39 @@ static void json_result(cli *c, const char *path, const sft_hash_result *result,
     cli_result_end(c, path, sft_hash_json(result, path, claims, count, &sink, &err), &err);
 }
 
+/* The digests that were asked for and are not there; those of JSON are null, and `model_error` says
+ * why. */
+static void tell_missing(const hash_run *run, const char *path, const sft_hash_result *result) {
+    cli *c = run->c;
+    bool is_text = !cli_is_json(c);
+    uint32_t missing = sft_hashes_asked(&result->hashes) & ~sft_hashes_known(&result->hashes);
+    if (result->shard_count > 0) missing &= SFT_HASH_BIT(SFT_HASH_CONTENT);
+    if (run->is_all) missing = 0;
+    if (result->model_error && missing & SFT_HASH_OF_MODEL) {
+        cli_status(c, CLI_FAILED);
+        if (is_text) cli_complain(c, path, result->model_error);
+        missing &= ~SFT_HASH_OF_MODEL;
+    }
+    if (missing) cli_status(c, CLI_NO);
+    for (unsigned i = 0; is_text && i < SFT_HASH_COUNT; i++) {
+        sft_error err = SFT_ERROR_INIT;
+        if (!(missing & SFT_HASH_BIT(i))) continue;
+        sfti_fail(&err, SFT_NOT_FOUND, "no %s: %s", sft_hash_name((sft_hash_algo)i),
+                  no_digest[i] ? no_digest[i] : "not known for this file");
+        cli_refuse(c, path, &err);
+    }
+}
+
 static void show_result(const hash_run *run, const char *path, const sft_hash_result *result) {
     if (result->error) {
         cli_fail_input(run->c, path, result->error);
-    } else if (cli_is_json(run->c)) {
-        json_result(run->c, path, result, NULL, 0);
-    } else {
-        uint32_t missing = sft_hashes_asked(&result->hashes) & ~sft_hashes_known(&result->hashes);
-        for (size_t i = 0; i < result->shard_count; i++)
-            print_sums(run, result->shard_paths[i], &result->shards[i]);
-        print_sums(run, path, &result->hashes);
-        if (result->shard_count > 0) missing &= SFT_HASH_BIT(SFT_HASH_CONTENT);
-        if (run->is_all) missing = 0;
-        if (result->model_error && missing & SFT_HASH_OF_MODEL) {
-            cli_complain(run->c, path, result->model_error);
-            missing &= ~SFT_HASH_OF_MODEL;
-        }
-        for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
-            sft_error err = SFT_ERROR_INIT;
-            if (!(missing & SFT_HASH_BIT(i))) continue;
-            sfti_fail(&err, SFT_NOT_FOUND, "no %s: %s", sft_hash_name((sft_hash_algo)i),
-                      no_digest[i] ? no_digest[i] : "not known for this file");
-            cli_refuse(run->c, path, &err);
-        }
+        return;
     }
+    for (size_t i = 0; i < result->shard_count && !cli_is_json(run->c); i++)
+        print_sums(run, result->shard_paths[i], &result->shards[i]);
+    if (cli_is_json(run->c)) json_result(run->c, path, result, NULL, 0);
+    else print_sums(run, path, &result->hashes);
+    tell_missing(run, path, result);
 }
 
 static bool each_file(void *ctx, const sft_hash_result *result) {
@@ -117,8 +126,8 @@ static void hash_stdin(hash_run *run) {
 
 /* ── What servers claim of files behind URLs ── */
 
-/* The digests that the server of a remote file claims; no data is read. */
-static void show_claims(const hash_run *run, const char *path) {
+/* The digests that the server of a remote file claims; no data is read over the network. */
+static void show_claims(hash_run *run, const char *path) {
     cli *c = run->c;
     sft_error err = SFT_ERROR_INIT;
     sft_remote_claim claim;
@@ -131,6 +140,12 @@ static void show_claims(const hash_run *run, const char *path) {
         }
         sft_source_close(&source);
         if (!cli_remote_claim(c, path, &claim)) memset(&claim, 0, sizeof claim);
+    }
+    if (claim.local) { /* nobody is asked: the cache names its files, and does not look at them */
+        sft_hash_request ask = { path, run->algos };
+        if (sft_hash_paths(&ask, 1, &run->hashing.options, each_file, run, &run->hashing.job, &err))
+            cli_complain(c, path, &err);
+        return;
     }
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
         sft_hash_algo algo = (sft_hash_algo)i;
@@ -156,7 +171,7 @@ static void show_claims(const hash_run *run, const char *path) {
 }
 
 /* What every file of a model claims. */
-static void show_shards(const hash_run *run, const char *path) {
+static void show_shards(hash_run *run, const char *path) {
     cli *c = run->c;
     sft_error err = SFT_ERROR_INIT;
     sft_set_options options = cli_set_options(c);
@@ -195,6 +210,15 @@ static const char *file_of(sfti_arena *arena, const cli_input *input) {
     return cli_join_path(arena, sft_span_cstr(input->path), "variables/variables.index");
 }
 
+/* A page that says that one is to log in, or that there is nothing, is no file. */
+static bool is_web_page(const hash_run *run, const char *path, sft_error *err) {
+    sft_file *file = NULL;
+    if (!cli_is_remote(run->c, path) || sft_path_is_index(path)) return false;
+    sft_code code = sft_open(path, &run->c->open, &file, err);
+    sft_close(file);
+    return code == SFT_FOUND_HTML;
+}
+
 static void hash_inputs(hash_run *run, cli_input_list *inputs) {
     sft_error err = SFT_ERROR_INIT;
     sft_hash_request *asks = sfti_arena_take(&inputs->arena, (inputs->count + 1) * sizeof *asks);
@@ -208,11 +232,13 @@ static void hash_inputs(hash_run *run, cli_input_list *inputs) {
         size_t n = 0; /* inputs from here on that are files, up to one that is not */
         for (; files && i < inputs->count && cli_input_is_path(inputs->items[i])
                && !is_claimed(run, inputs->items[i]); i++) {
-            asks[n] = (sft_hash_request){ file_of(&inputs->arena, inputs->items[i]), run->algos };
-            if (!asks[n++].path) {
+            const char *path = file_of(&inputs->arena, inputs->items[i]);
+            if (!path) {
                 cli_complain_memory(run->c, inputs->count);
                 return;
             }
+            if (is_web_page(run, path, &err)) cli_fail_input(run->c, path, &err);
+            else asks[n++] = (sft_hash_request){ path, run->algos };
         }
         if (files && sft_hash_paths(asks, n, &run->hashing.options, each_file, run,
                                     &run->hashing.job, &err))

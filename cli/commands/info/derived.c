@@ -2,6 +2,9 @@
 #include "commands/info/facts.h"
 
 #include "base/error.h"
+#include "label/reads.h"
+#include "support/companions.h"
+#include "support/files.h"
 #include "support/models.h"
 #include "support/words.h"
 
@@ -13,35 +16,57 @@
 /* ── Origins ── */
 
 typedef struct origins {
-    sft_span names[ORIGINS_MOST];
-    sfti_derived left[ORIGINS_MOST]; /* what is known without it */
+    sft_span names[ORIGINS_MOST];        /* of the files, or the site's */
+    sft_span sources[ORIGINS_MOST];      /* of the facts that they tell */
+    const sft_node *files[ORIGINS_MOST]; /* NULL: the site */
+    sfti_derived left[ORIGINS_MOST];     /* what is known without it */
     size_t count;
 } origins;
 
-static bool add_origin(cli_saving *saving, origins *all, const char *prefix, sft_span name) {
-    size_t len = strlen(prefix);
-    if (all->count == ORIGINS_MOST || name.len == 0) return true;
-    char *text = sfti_arena_take(&saving->arena, len + name.len);
-    if (!text) return false;
-    memcpy(text, prefix, len);
-    memcpy(text + len, name.data, name.len);
-    sft_span source = { text, len + name.len };
-    if (!sft_span_equal(source, saving->own)) all->names[all->count++] = source;
-    return true;
+static sft_span file_name(const sft_node *sidecar) {
+    sft_span path = sft_node_text(sidecar, "path"), name = path;
+    for (size_t i = 0; i < path.len; i++)
+        if (path.data[i] == '/' || path.data[i] == '\\')
+            name = (sft_span){ path.data + i + 1, path.len - i - 1 };
+    return name;
 }
 
 /* The files beside the model, and the site. */
 static bool list_origins(cli_saving *saving, origins *all) {
+    static const char prefix[] = "sidecar:";
     const sft_node *one = cli_first(saving->root, "sidecars");
-    bool fine = add_origin(saving, all, "", sft_span_cstr("online:civitai"));
-    for (; one && fine; one = one->next) {
-        sft_span path = sft_node_text(one, "path"), name = path;
-        for (size_t i = 0; i < path.len; i++)
-            if (path.data[i] == '/' || path.data[i] == '\\')
-                name = (sft_span){ path.data + i + 1, path.len - i - 1 };
-        fine = add_origin(saving, all, "sidecar:", name);
+    sft_span site = sft_span_cstr("online:civitai");
+    *all = (origins){ .names = { site }, .sources = { site }, .count = 1 };
+    for (; one && all->count < ORIGINS_MOST; one = one->next) {
+        sft_span name = file_name(one), source = sft_span_cstr("own");
+        if (name.len == 0) continue;
+        if (!cli_is(sft_node_text(one, "kind"), "own.json")) {
+            char *text = sfti_arena_take(&saving->arena, sizeof prefix + name.len);
+            if (!text) return false;
+            memcpy(text, prefix, sizeof prefix - 1);
+            memcpy(text + sizeof prefix - 1, name.data, name.len);
+            source = (sft_span){ text, sizeof prefix - 1 + name.len };
+        }
+        if (sft_span_equal(source, saving->own)) continue;
+        all->names[all->count] = name;
+        all->sources[all->count] = source;
+        all->files[all->count++] = one;
     }
-    return fine;
+    return true;
+}
+
+const sft_node *cli_origin(const cli_saving *saving, sft_span origin) {
+    const char *ending = sfti_sidecar_ending(origin);
+    sft_span stem = cli_stem_of(cli_name_of(saving->model->path));
+    const sft_node *one = cli_first(saving->root, "sidecars"), *found = NULL;
+    for (; one; one = one->next) {
+        sft_span name = file_name(one);
+        if (sft_span_equal(name, origin)) return one;
+        if (ending && name.len == stem.len + strlen(ending) && cli_ends_with(name, ending)
+            && memcmp(name.data, stem.data, stem.len) == 0)
+            found = one;
+    }
+    return found;
 }
 
 /* The origins that a value needs, as one key. */
@@ -52,8 +77,6 @@ static sft_span needed(cli_saving *saving, const origins *all, uint64_t digest) 
     for (size_t i = 0; text && i < all->count; i++) {
         sft_span name = all->names[i];
         if (sfti_derived_has(&all->left[i], digest)) continue;
-        if (name.len > 8 && memcmp(name.data, "sidecar:", 8) == 0)
-            name = (sft_span){ name.data + 8, name.len - 8 };
         if (at > text) *at++ = '/';
         memcpy(at, name.data, name.len);
         at += name.len;
@@ -103,10 +126,11 @@ sft_code cli_derive(cli_saving *saving, cli_derived_render *render, void *ctx, s
     sfti_leaves leaves;
     uint64_t digest;
     size_t count = 0;
-    origins from = { .count = 0 };
+    origins from;
     sft_code code = list_origins(saving, &from) ? SFT_OK : sfti_fail_memory(err, sizeof from);
     for (size_t i = 0; !code && i < from.count; i++) {
-        saving->without = from.names[i];
+        saving->without = from.sources[i];
+        saving->left_out = from.files[i];
         code = derive_text(saving, render, ctx, &text, err);
         sft_span copy = { sfti_arena_copy(&saving->arena, text.data ? text.data : "", text.len),
                           text.len };
@@ -115,6 +139,7 @@ sft_code cli_derive(cli_saving *saving, cli_derived_render *render, void *ctx, s
         sft_buffer_free(&text);
     }
     saving->without = (sft_span){ "", 0 };
+    saving->left_out = NULL;
     if (!code) code = derive_text(saving, render, ctx, &text, err);
     sft_span whole = { code ? NULL : sfti_arena_copy(&saving->arena, text.data, text.len),
                        text.len };
@@ -180,6 +205,10 @@ static void copy_unmarked(sfti_json_writer *w, sft_span object, const sfti_deriv
     }
 }
 
+static bool is_there(void *ctx, sft_span origin) {
+    return cli_origin(ctx, origin) != NULL;
+}
+
 sft_code cli_underive(cli_saving *saving, sft_span object, sfti_derived *marked, sft_span *out,
                       sft_error *err) {
     sft_buffer text = { .alloc = saving->c->alloc };
@@ -189,7 +218,7 @@ sft_code cli_underive(cli_saving *saving, sft_span object, sfti_derived *marked,
     *out = object;
     marked->count = 0;
     if (object.len == 0 || !sfti_derived_find(object, &origins)) return SFT_OK;
-    if (!sfti_derived_read(origins, &saving->arena, NULL, NULL, marked))
+    if (!sfti_derived_read(origins, &saving->arena, is_there, saving, marked))
         return sfti_fail_memory(err, origins.len);
     sfti_json_write(&w, &sink, 0, err);
     copy_unmarked(&w, object, marked, &saving->arena);

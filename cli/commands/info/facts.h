@@ -19,6 +19,7 @@ typedef struct cli_saving {
     sft_span own;   /* how sources begin that are that place: what they tell stays as it is */
     sft_span old;   /* the JSON object that is there without what an export wrote, or empty */
     sft_span without; /* a source that is left out: what is then missing is from there */
+    const sft_node *left_out; /* its file among the sidecars, or NULL */
     size_t count;   /* facts written */
     bool is_full;   /* memory ran out */
 } cli_saving;
@@ -59,8 +60,11 @@ typedef sft_code cli_derived_render(cli_saving *saving, void *ctx, sft_buffer *o
  * model that it would not be known without, joined by '/'. all: its digests. */
 sft_code cli_derive(cli_saving *saving, cli_derived_render *render, void *ctx, sft_buffer *origins,
                     sfti_derived *all, sft_error *err);
-/* A JSON object without its mark and without values that the mark has, all of it in the arena; of a
- * list that others added to, all stays. An object without a mark as it is. */
+/* The entry in "sidecars" of a file that a mark names, or of its kind, if the model has another
+ * name by now; NULL: it is not there. */
+const sft_node *cli_origin(const cli_saving *saving, sft_span origin);
+/* A JSON object without its mark and without values that the mark has of what is still there, all
+ * of it in the arena; of a list that others added to, all stays. One without a mark as it is. */
 sft_code cli_underive(cli_saving *saving, sft_span object, sfti_derived *marked, sft_span *out,
                       sft_error *err);
 

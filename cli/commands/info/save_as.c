@@ -39,7 +39,7 @@ sft_code cli_save_read(cli *c, uint64_t *least, sft_error *err) {
 
 typedef struct saved {
     const char *path; /* what was written */
-    sft_pair *items;  /* keys and values that are known; of a sidecar as JSON */
+    sft_pair *items;  /* keys and values that are known; of a sidecar as JSON, "null": gone */
     size_t count;
     const sft_pair *all; /* the same, then what the program expects; NULL: items */
     size_t all_count;
@@ -183,25 +183,50 @@ static sft_code check_there(const cli_saving *saving, const cli_sidecar_format *
     return code;
 }
 
+/* Whether two values hold the same scalars at the same places, however they are spelled. */
+static bool tell_the_same(cli_saving *saving, sft_span a, sft_span b) {
+    sfti_derived first, second;
+    if (sft_span_equal(a, b)) return true;
+    saving->is_full = !sfti_derived_of(a, &saving->arena, &first)
+                   || !sfti_derived_of(b, &saving->arena, &second) || saving->is_full;
+    return !saving->is_full && first.count == second.count
+        && memcmp(first.digests, second.digests, first.count * sizeof *first.digests) == 0;
+}
+
 /* What is known, and what the program expects, that is not there with the same value,
- * or at all. */
+ * or at all; then what was written once, and is known no longer. */
 static sft_code list_changes(cli_saving *saving, const save_texts *texts, sft_span there,
                              saved *out, sft_error *err) {
-    cli_raw raw;
+    cli_raw raw, left;
     sft_span known = span_of(&texts->known), defaults = span_of(&texts->defaults), value;
     size_t count = 0;
     for (cli_raw_begin(&raw, known); cli_raw_next(&raw);) count++;
     for (cli_raw_begin(&raw, defaults); cli_raw_next(&raw);) count++;
+    for (cli_raw_begin(&raw, there); cli_raw_next(&raw);) count++;
     out->all = out->items = sfti_arena_array(&saving->arena, count, sizeof *out->items);
     if (!out->items) return sfti_fail_memory(err, count);
     for (cli_raw_begin(&raw, known); cli_raw_next(&raw);)
         if (!cli_raw_has(there, raw.key, raw.value))
             out->items[out->count++] = (sft_pair){ raw.key, raw.value };
+    /* old has the keys of there in their order, without those whose values all were written once */
+    cli_raw_begin(&left, saving->old);
+    bool has = texts->was.count > 0 && cli_raw_next(&left);
+    for (cli_raw_begin(&raw, there); texts->was.count > 0 && cli_raw_next(&raw);) {
+        bool is_left = has && cli_raw_is_key(left.key, raw.key);
+        bool is_same = is_left && tell_the_same(saving, raw.value, left.value);
+        sft_span now = is_left ? left.value : sft_span_cstr("null");
+        if (is_left) has = cli_raw_next(&left);
+        if (is_same || cli_is(raw.key, SFTI_DERIVED) || cli_raw_find(known, raw.key, &value))
+            continue;
+        if (!is_left && cli_raw_find(defaults, raw.key, &value)) now = value;
+        if (!sft_span_equal(raw.value, now))
+            out->items[out->count++] = (sft_pair){ raw.key, now };
+    }
     out->all_count = out->count;
     for (cli_raw_begin(&raw, defaults); cli_raw_next(&raw);)
         if (!cli_raw_find(there, raw.key, &value) && !cli_raw_find(known, raw.key, &value))
             out->items[out->all_count++] = (sft_pair){ raw.key, raw.value };
-    return SFT_OK;
+    return saving->is_full ? sfti_fail_memory(err, there.len) : SFT_OK;
 }
 
 static sft_code save_text(cli_saving *saving, const cli_sidecar_format *format,

@@ -119,26 +119,11 @@ typedef struct spec_marking {
     cli_spec whole; /* all that is known */
 } spec_marking;
 
-static const sft_node *beside(const cli_saving *saving, sft_span origin) {
-    const sft_node *one = cli_first(saving->root, "sidecars");
-    for (; one; one = one->next) {
-        sft_span path = sft_node_text(one, "path");
-        if (path.len < origin.len) continue;
-        sft_span tail = { path.data + path.len - origin.len, origin.len };
-        char before = path.len > origin.len ? tail.data[-1] : '/';
-        if (sft_span_equal(tail, origin) && (before == '/' || before == '\\')) return one;
-    }
-    return NULL;
-}
-
 /* Not of the one without which the mark is being made. */
 static bool is_beside(void *ctx, sft_span origin) {
     const cli_saving *saving = ctx;
-    sft_span without = saving->without, prefix = sft_span_cstr("sidecar:");
-    if (without.len == prefix.len + origin.len && memcmp(without.data, prefix.data, prefix.len) == 0
-        && memcmp(without.data + prefix.len, origin.data, origin.len) == 0)
-        return false;
-    return beside(saving, origin) != NULL;
+    const sft_node *one = cli_origin(saving, origin);
+    return one && !(saving->left_out && one == saving->left_out);
 }
 
 /* All keys that are known and ours, and those that were and stay although nobody tells them now. */
@@ -174,7 +159,7 @@ static sft_code render_keys(cli_saving *saving, void *ctx, sft_buffer *out, sft_
 }
 
 static bool is_silent(void *ctx, sft_span origin) {
-    const sft_node *one = beside(ctx, origin);
+    const sft_node *one = cli_origin(ctx, origin);
     sft_span match = one ? sft_node_text(one, "match") : (sft_span){ "", 0 };
     return cli_is(match, "differs") || cli_is(match, "size-differs");
 }

@@ -181,7 +181,8 @@ const cli_command cli_merge_command = {
       cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written",
-      "models that do not go together, or hold NaN; a model that is not there: nothing was written",
+      "models that do not go together, or hold NaN; --replay: a model that is not "
+      "among those named, or another result: nothing was written",
       "an input could not be read, OUT could not be written, or a usage error" },
     0, SIZE_MAX, run_merge, CLI_URLS_COPY,
 };

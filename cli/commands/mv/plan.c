@@ -45,11 +45,19 @@ typedef struct taken {
     cli_move **moves; /* of the targets */
     uint32_t count, most;
     sfti_names by_target, by_origin;
+    sft_span *bases; /* targets before they had a number */
+    uint32_t *nexts; /* of each base the first number whose target may be free */
+    uint32_t base_count;
+    sfti_names by_base;
     int error; /* of the system, which does not say whether the last place is free, or ENOMEM */
 } taken;
 
 static sft_span target_at(const void *ctx, uint32_t entry) {
     return ((const taken *)ctx)->targets[entry];
+}
+
+static sft_span base_at(const void *ctx, uint32_t entry) {
+    return ((const taken *)ctx)->bases[entry];
 }
 
 static sft_span origin_at(const void *ctx, uint32_t entry) {
@@ -71,9 +79,12 @@ static sft_code taken_begin(taken *all, mv_plan *plan, sft_error *err) {
     if (most < UINT32_MAX) {
         *all = (taken){ .plan = plan, .targets = sfti_arena_array(arena, most, sizeof(sft_span)),
                         .moves = sfti_arena_array(arena, most, sizeof(cli_move *)),
+                        .bases = sfti_arena_array(arena, plan->count, sizeof(sft_span)),
+                        .nexts = sfti_arena_array(arena, plan->count, sizeof(uint32_t)),
                         .most = (uint32_t)most };
         sfti_seed_draw(all, seed);
-        if (all->targets && all->moves
+        if (all->targets && all->moves && all->bases && all->nexts
+            && sfti_names_begin(&all->by_base, plan->count, seed, base_at, all, arena)
             && sfti_names_begin(&all->by_target, (size_t)most, seed, target_at, all, arena)
             && sfti_names_begin(&all->by_origin, (size_t)most, seed, origin_at, all, arena))
             return SFT_OK;
@@ -485,14 +496,28 @@ static bool is_there(const mv_unit *unit) {
         && strcmp(unit->moves.items[0].from, unit->moves.items[0].to) == 0;
 }
 
+/* NULL: no memory. */
+static uint32_t *next_of(taken *all, const char *base) {
+    sft_span folded = folded_path(all, base);
+    if (!folded.data) return NULL;
+    uint32_t entry = sfti_names_find(&all->by_base, folded);
+    if (entry != SFTI_NO_NAME) return &all->nexts[entry];
+    all->bases[all->base_count] = folded;
+    all->nexts[all->base_count] = 2;
+    (void)sfti_names_add(&all->by_base, folded, all->base_count);
+    return &all->nexts[all->base_count++];
+}
+
 /* A place for a unit that does not stay: the one that it is to have, or a numbered one. */
 static sft_code find_place(taken *all, mv_unit *unit, size_t *refused, const char **blame,
                            sft_error *err) {
     mv_plan *plan = all->plan;
     const cli_move *in_the_way = NULL;
     const char *why = NULL;
+    uint32_t *next = plan->c->set.number ? next_of(all, unit->moves.items[0].to) : NULL;
     bool fits = take_all(all, &unit->moves, &in_the_way, &why);
-    for (uint32_t n = 2; !fits && !all->error && plan->c->set.number && n <= NUMBER_MOST; n++) {
+    for (uint32_t n = next ? *next : 2; !fits && !all->error && next && n <= NUMBER_MOST; n++) {
+        if (cli_is_over(plan->c)) return sfti_fail_cancelled(err);
         sft_code code = plan_targets(plan, unit, n, blame, err);
         if (code == SFT_OUT_OF_MEMORY) return code;
         if (code) {
@@ -501,6 +526,8 @@ static sft_code find_place(taken *all, mv_unit *unit, size_t *refused, const cha
         }
         if (is_there(unit)) return take_own(all, &unit->moves, err);
         fits = take_all(all, &unit->moves, &in_the_way, &why);
+        /* taken by or from a model, whatever lies beside the next one that wants it */
+        if (*next == n && (fits || in_the_way == unit->moves.items)) *next = n + 1;
     }
     if (fits) return SFT_OK;
     if (all->error == ENOMEM) return sfti_fail_memory(err, 1);
@@ -539,8 +566,9 @@ sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_err
     for (size_t u = 0; !code && u < plan->count; u++) { /* those that stay first */
         mv_unit *unit = &plan->units[u];
         unit->moves.path = unit->unit.path;
-        code = plan_targets(plan, unit, 1, blame, err);
-        if (code && code != SFT_OUT_OF_MEMORY) {
+        code = cli_is_over(plan->c) ? sfti_fail_cancelled(err)
+                                    : plan_targets(plan, unit, 1, blame, err);
+        if (code && code != SFT_OUT_OF_MEMORY && code != SFT_CANCELLED) {
             refuse(plan, unit, *blame, refused, err);
             code = SFT_OK;
         } else if (!code && is_there(unit)) {

@@ -163,8 +163,9 @@ const cli_command cli_repair_command = {
     "cannot be repaired: nothing is written, and the message is that of check.\n"
     "For a model in several files (an index, or a folder with one), each file is rewritten into "
     "the folder OUT, new or empty, and the index is rewritten, with the shard of every tensor "
-    "and the correct total_size. A folder with all shards of a model and no index gets one; a "
-    "folder with one file stands for that.\n"
+    "and the correct total_size. A folder with all shards of a model, called "
+    "STEM-00001-of-00003.safetensors and so on, and no index gets one; a folder with one file "
+    "stands for that.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
     "A model without faults is not written unless --copy is given.",
     CLI_EXAMPLES(

@@ -86,7 +86,7 @@ static bool take_pair(sfti_cursor *pair, const key_family *family, bool known) {
 
 static bool is_header_origin(void *ctx, sft_span origin) {
     const sft_info *info = ctx;
-    return info->listed && sfti_folder_at(info->listed, origin);
+    return info->listed && sfti_origin_there(info->listed, info->stem, origin);
 }
 
 void sfti_info_header(sft_info *info) {

@@ -1,4 +1,5 @@
 /* Sidecars that are named after the model: which reader seen_takes which suffix. */
+#include "label/reads.h"
 #include "label/sidecars/sidecars.h"
 
 #include <string.h>
@@ -156,3 +157,14 @@ const sfti_sidecar_row sfti_sidecar_rows[] = {
     { NULL, ".yaml", "yaml", read_yaml, NULL },
 };
 const size_t sfti_sidecar_row_count = SFTI_COUNT(sfti_sidecar_rows);
+
+const char *sfti_sidecar_ending(sft_span name) {
+    const char *found = NULL;
+    for (size_t i = 0; i < sfti_sidecar_row_count; i++) {
+        const char *suffix = sfti_sidecar_rows[i].suffix;
+        size_t len = strlen(suffix);
+        if (name.len > len && sfti_ends_with(name, suffix) && (!found || len > strlen(found)))
+            found = suffix; /* of ".json" and ".metadata.json" the longer */
+    }
+    return found;
+}

@@ -1,4 +1,5 @@
 /* Finds the sidecars of a model in its folder's listing and reads each once. */
+#include "label/reads.h"
 #include "label/sidecars/sidecars.h"
 
 #include "base/files.h"
@@ -22,10 +23,14 @@ typedef struct found_files {
     uint64_t previews;
 } found_files;
 
-/* Whether a file that derived values are from is still beside the model. */
+bool sfti_origin_there(const sft_info_folder *folder, sft_span stem, sft_span origin) {
+    const char *ending = sfti_sidecar_ending(origin);
+    return sfti_folder_at(folder, origin) || (ending && sfti_folder_find(folder, stem, ending));
+}
+
 static bool is_origin_there(void *ctx, sft_span origin) {
-    const sft_info_folder *folder = ctx;
-    return sfti_folder_at(folder, origin) != NULL;
+    const sidecar_folder *place = ctx;
+    return sfti_origin_there(place->folder, place->stem, origin);
 }
 
 static void read_sidecar(sft_info *info, const sidecar_folder *place, const sfti_sidecar_row *row,
@@ -39,7 +44,7 @@ static void read_sidecar(sft_info *info, const sidecar_folder *place, const sfti
     if (info->code || !sfti_sidecar_text(info, path, name, &text, &sidecar->error)) return;
     sidecar->exported = sfti_derived_find(text, &origins);
     if (sidecar->exported
-        && !sfti_derived_read(origins, &info->arena, is_origin_there, (void *)place->folder,
+        && !sfti_derived_read(origins, &info->arena, is_origin_there, (void *)place,
                               &info->derived))
         info->code = SFT_OUT_OF_MEMORY;
     sfti_sidecar_keys_ready();

@@ -257,13 +257,13 @@ static sft_code batch_begin(batch *b, const sft_hash_options *options, const sft
     if (b->threads > BATCH_THREADS) b->threads = BATCH_THREADS;
     if (files < BATCH_THREADS && b->threads > BATCH_SHARES * files)
         b->threads = BATCH_SHARES * files;
-    b->how.split = files > 0 ? b->threads / files : 1;
     if (b->threads == 0) b->threads = 1;
     /* A read may block for long, as of a pipe: only the calling thread reads then, so that a signal
      * interrupts it. */
     os_info info;
     for (size_t i = 0; b->threads > 1 && i < b->count; i++)
         if (batch_look(b, i, &info) && info.kind != OS_FILE) b->threads = 1;
+    b->how.split = files > 0 && files < b->threads ? b->threads / files : 1;
     b->alloc = sfti_allocator(b->open.alloc);
     b->work = b->threads > 1 ? sfti_allocator(NULL) : b->alloc;
     b->err = err;

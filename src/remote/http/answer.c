@@ -2,10 +2,13 @@
 #include "remote/http/answer.h"
 
 #include "base/mem.h"
+#include "base/siphash.h"
 #include "os/os.h"
 #include "remote/http/text.h"
 #include "remote/http/url.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define RESET_MOST_S 1000000000
@@ -25,6 +28,19 @@ static void copy_value(sft_span value, bool exact, char *out, size_t cap) {
         changed = changed || control;
     }
     out[exact && changed ? 0 : len] = '\0';
+}
+
+/* The same of what is only compared, or sent again if it begins with a quote: of one that cannot be
+ * kept as it is, "#" and a digest, W/ before it or not. */
+static void copy_state(sft_span value, char *out, size_t cap) {
+    static const uint64_t seeds[2][2] = { { 1, 2 }, { 3, 4 } };
+    copy_value(value, true, out, cap);
+    if (*out || value.len == 0) return;
+    bool weak = value.len > 2 && memcmp(value.data, "W/", 2) == 0;
+    sft_span tag = sfti_span_from(value, weak ? 2 : 0);
+    (void)snprintf(out, cap, "%s#%016" PRIx64 "%016" PRIx64, weak ? "W/" : "",
+                   sfti_siphash(seeds[0], tag.data, tag.len),
+                   sfti_siphash(seeds[1], tag.data, tag.len));
 }
 
 /* ── One header each ── */
@@ -160,7 +176,7 @@ static const struct header_row {
     const char *name;
     void (*read)(header_reader *r, sft_span value);
     size_t at, size;
-    bool exact;
+    bool exact, is_state;
 } header_rows[] = {
 #define TEXT(field) .at = offsetof(sfti_answer, field), .size = sizeof((sfti_answer *)0)->field
     { "content-range", .read = read_content_range },
@@ -169,8 +185,8 @@ static const struct header_row {
     { "x-goog-stored-content-encoding", .read = read_encoding },
     { "content-type", .read = read_media_type },
     { "content-disposition", .read = read_disposition },
-    { "etag", TEXT(etag), .exact = true },
-    { "last-modified", TEXT(modified), .exact = true },
+    { "etag", TEXT(etag), .is_state = true },
+    { "last-modified", TEXT(modified), .is_state = true },
     { "location", .read = read_redirect },
     { "date", TEXT(date), .exact = true },
     { "retry-after", .read = read_retry_after },
@@ -232,6 +248,7 @@ bool sfti_answer_read(sfti_answer *answer, int status, const sft_pair *headers, 
         sft_span value = sfti_text_trim(headers[i].value);
         char *out = (char *)answer + row->at;
         if (row->read) row->read(&r, value);
+        else if (row->is_state) copy_state(value, out, row->size);
         else copy_value(value, row->exact, out, row->size);
     }
 
@@ -311,9 +328,10 @@ bool sfti_answer_same(const sfti_answer *a, const sfti_answer *b) {
     bool both_known = a->total != SFT_SIZE_UNKNOWN && b->total != SFT_SIZE_UNKNOWN;
     if (both_known && a->total != b->total) return false;
     bool weak_a = strncmp(a->etag, "W/", 2) == 0, weak_b = strncmp(b->etag, "W/", 2) == 0;
-    if (*a->etag && !weak_a && *b->etag && !weak_b) return strcmp(a->etag, b->etag) == 0;
-    /* Weak ones tell more than nothing where there are no dates. */
-    if (!*a->modified && !*b->modified && *a->etag && *b->etag)
-        return strcmp(a->etag + (weak_a ? 2 : 0), b->etag + (weak_b ? 2 : 0)) == 0;
+    bool both_tagged = *a->etag && *b->etag;
+    /* also weak ones that differ: a date has a second, and two files may share it */
+    if (both_tagged && strcmp(a->etag + (weak_a ? 2 : 0), b->etag + (weak_b ? 2 : 0)) != 0)
+        return false;
+    if (both_tagged && !weak_a && !weak_b) return true;
     return strcmp(a->modified, b->modified) == 0;
 }

@@ -17,8 +17,8 @@ typedef struct sfti_answer {
     uint64_t total;        /* also of "bytes * / total"; SFT_SIZE_UNKNOWN */
     uint64_t length;       /* Content-Length, or SFT_SIZE_UNKNOWN */
     bool multipart;        /* multipart/byteranges */
-    char etag[130];        /* as sent, quotes and W/ included */
-    char modified[40];     /* Last-Modified, as sent */
+    char etag[130];        /* as sent, quotes and W/ included, or "#" and a digest of it */
+    char modified[40];     /* Last-Modified, as sent, or such a digest */
     char encoding[32];     /* Content-Encoding, or X-Goog-Stored-Content-Encoding; not identity */
     char type[64];         /* Content-Type without parameters, in lower case */
     char *location;        /* freed by sfti_answer_free */

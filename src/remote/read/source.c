@@ -419,7 +419,8 @@ sft_code sfti_remote_source(sft_remote *remote, const char *name, bool (*go_on)(
         claim->bytes = claim->local ? out->size : s->total;
         copy_text(claim->sha256, sizeof claim->sha256, s->target.sha256);
         copy_text(claim->commit, sizeof claim->commit, s->target.commit);
-        copy_text(claim->etag, sizeof claim->etag, s->first.etag);
+        bool is_digest = strncmp(s->first.etag, "W/#", 3) == 0 || *s->first.etag == '#';
+        copy_text(claim->etag, sizeof claim->etag, is_digest ? "" : s->first.etag);
     }
     if (code || s->target.local) {
         source_close(s);

@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A URL and its name, both of the remote's arena. */
+/* A URL and its name, both of the remote's arena. The name of one with secrets has "[N]@" before
+ * the host, N - 1 being its place in the table: no user is spelled so, and what is joined to the
+ * name or to its folder keeps it. */
 typedef struct named_url {
     const char *name, *url;
-    size_t folder; /* bytes of the name up to the folder it lies in; 0: it has no secrets */
 } named_url;
 
 struct sfti_named {
@@ -19,7 +20,6 @@ struct sfti_named {
     size_t count, cap, room; /* room: of the tables */
     uint64_t seed[2];
     sfti_names by_name, by_url; /* of one URL the first that was named */
-    sfti_names by_folder;       /* of one folder the last */
 };
 
 static sft_span named_name(const void *all, uint32_t entry) {
@@ -50,19 +50,6 @@ static const named_url *named_by_url(const sft_remote *remote, const char *url) 
     return entry == SFTI_NO_NAME ? NULL : &remote->named->at[entry];
 }
 
-static sft_span named_folder(const void *all, uint32_t entry) {
-    const named_url *named = &((const struct sfti_named *)all)->at[entry];
-    return (sft_span){ named->name, named->folder };
-}
-
-static void named_put_folder(const struct sfti_named *all, sfti_names *names, size_t entry) {
-    sft_span folder = named_folder(all, (uint32_t)entry);
-    if (folder.len == 0) return;
-    uint64_t hash = sfti_names_hash(folder, all->seed);
-    if (sfti_names_put(names, folder, hash, (uint32_t)entry) != entry)
-        sfti_names_replace(names, folder, (uint32_t)entry);
-}
-
 static void named_put(struct sfti_named *all, sfti_names *names, const char *text, size_t entry) {
     sft_span span = sft_span_cstr(text);
     (void)sfti_names_put(names, span, sfti_names_hash(span, all->seed), (uint32_t)entry);
@@ -71,21 +58,18 @@ static void named_put(struct sfti_named *all, sfti_names *names, const char *tex
 /* Tables with room for one more; those before stay the arena's. */
 static bool named_reserve(sft_remote *remote) {
     struct sfti_named *all = remote->named;
-    sfti_names by_name, by_url, by_folder;
+    sfti_names by_name, by_url;
     size_t room = all->room ? all->room * 2 : 64;
     if (all->count < all->room) return true;
     if (!sfti_names_begin(&by_name, room, all->seed, named_name, all, &remote->arena)
-        || !sfti_names_begin(&by_url, room, all->seed, named_url_text, all, &remote->arena)
-        || !sfti_names_begin(&by_folder, room, all->seed, named_folder, all, &remote->arena))
+        || !sfti_names_begin(&by_url, room, all->seed, named_url_text, all, &remote->arena))
         return false;
     for (size_t i = 0; i < all->count; i++) {
         named_put(all, &by_name, all->at[i].name, i);
         named_put(all, &by_url, all->at[i].url, i);
-        named_put_folder(all, &by_folder, i);
     }
     all->by_name = by_name;
     all->by_url = by_url;
-    all->by_folder = by_folder;
     all->room = room;
     return true;
 }
@@ -99,12 +83,8 @@ static const named_url *named_add(sft_remote *remote, const char *name, const ch
     at->name = sfti_arena_copy(&remote->arena, name, strlen(name));
     at->url = sfti_arena_copy(&remote->arena, url, strlen(url));
     if (!at->name || !at->url || !named_reserve(remote)) return NULL;
-    size_t folder = strcmp(name, url) ? strcspn(name, "?") : 0;
-    while (folder > 0 && name[folder - 1] != '/') folder--;
-    at->folder = folder > 8 ? folder : 0;
     named_put(all, &all->by_name, at->name, all->count);
     named_put(all, &all->by_url, at->url, all->count);
-    named_put_folder(all, &all->by_folder, all->count);
     all->count++;
     return at;
 }
@@ -121,34 +101,21 @@ static sft_code name_refuse(sft_error *err, const char *found) {
                      found);
 }
 
-/* The URL without user, query and fragment, and its name with the number `nth` if it has a query or
- * the name is taken. */
-static bool name_write(const char *url, const sfti_url *parts, unsigned nth, sft_buffer *out) {
-    char number[16];
-    const char *host = parts->host.data;
-    size_t len = (size_t)(host - url) + strcspn(host, "?#");
-    out->len = 0;
-    if (!sfti_buffer_put(out, url, parts->https ? 8 : 7)) return false;
-    if (!sfti_buffer_put(out, host, len - (size_t)(host - url))) return false;
-    if (nth > 0) {
-        int digits = snprintf(number, sizeof number, "?[%u]", nth);
-        if (!sfti_buffer_put(out, number, (size_t)digits)) return false;
-    }
-    return sfti_buffer_put(out, "", 1);
+static size_t scheme_len(const char *url) {
+    return (size_t)(strstr(url, "://") + 3 - url);
 }
 
-/* A name that stands for no other URL. */
-static const named_url *name_web(sft_remote *remote, const char *url, const sfti_url *parts) {
+/* The name of a URL that has a user or a query. */
+static const named_url *name_secret(sft_remote *remote, const char *url, const sfti_url *parts) {
     sft_buffer name = { .alloc = remote->alloc };
     const named_url *named = NULL;
-    unsigned nth = parts->query.data != NULL;
-    while (name_write(url, parts, nth, &name)) {
-        if (!named_by_name(remote, name.data)) {
-            named = named_add(remote, name.data, url);
-            break;
-        }
-        nth++;
-    }
+    char mark[32];
+    const char *host = parts->host.data;
+    int digits = snprintf(mark, sizeof mark, "[%zu]@", remote->named->count + 1);
+    if (sfti_buffer_put(&name, url, scheme_len(url))
+        && sfti_buffer_put(&name, mark, (size_t)digits)
+        && sfti_buffer_put(&name, host, strcspn(host, "?#")) && sfti_buffer_put(&name, "", 1))
+        named = named_add(remote, name.data, url);
     sft_buffer_free(&name);
     return named;
 }
@@ -183,29 +150,31 @@ static sft_code name_check_plain(sfti_scheme_id id, const char *url, sft_error *
     return SFT_OK;
 }
 
-/* The name of a URL without a fragment. */
+/* The name of a URL without a fragment. A text that only looks like a name is none. */
 static sft_code name_find_or_add(sft_remote *remote, sfti_scheme_id id, const char *url,
                                  const char **name, sft_error *err) {
     sfti_url parts;
     char shown[300];
     bool web = id == SFTI_SCHEME_WEB;
     sfti_os_mutex_lock(&remote->mutex);
-    const named_url *named = named_by_name(remote, url); /* it may have been named before */
-    if (!named) named = named_by_url(remote, url);
+    const named_url *named = named_by_url(remote, url);
     sfti_os_mutex_unlock(&remote->mutex);
     if (named) *name = named->name;
     if (named) return SFT_OK;
-    if (web && !sfti_url_parse(url, &parts)) {
+    bool is_url = !web || sfti_url_parse(url, &parts);
+    if (!is_url || (web && parts.user.data && memchr(parts.user.data, '[', parts.user.len))) {
         sfti_url_show(url, shown, sizeof shown);
         return sfti_fail(err, SFT_REMOTE_URL, "expected a URL with a host, a port from 1 to 65535 "
-                         "or none, and no blanks, found %s", shown);
+                         "or none, no blanks, and no bracket in the user, found %s", shown);
     }
     sft_code code = web ? name_hub_page(remote, url, name, err) : SFT_OK;
     if (code || *name) return code;
     sfti_os_mutex_lock(&remote->mutex);
     named = named_by_url(remote, url);
-    if (!named && web) named = name_web(remote, url, &parts);
-    else if (!named) named = named_add(remote, url, url);
+    if (!named && web && (parts.user.data || parts.query.data))
+        named = name_secret(remote, url, &parts);
+    else if (!named && !(named = named_by_name(remote, url))) /* one without secrets */
+        named = named_add(remote, url, url);
     sfti_os_mutex_unlock(&remote->mutex);
     if (!named) return sfti_fail_memory(err, strlen(url));
     *name = named->name;
@@ -217,6 +186,12 @@ sft_code sft_remote_name(sft_remote *remote, const char *url, const char **name,
     sfti_scheme_id id;
     *name = NULL;
     if (!url) return name_refuse(err, "NULL");
+    sfti_os_mutex_lock(&remote->mutex);
+    const named_url *named = named_by_name(remote, url);
+    bool is_name = named && named->name == url; /* what this function gave, not a text like it */
+    sfti_os_mutex_unlock(&remote->mutex);
+    if (is_name) *name = url;
+    if (is_name) return SFT_OK;
     if (!sfti_scheme_of(url, &id)) {
         char found[48];
         const char *end = strstr(url, "://");
@@ -239,49 +214,37 @@ sft_code sft_remote_name(sft_remote *remote, const char *url, const char **name,
 
 /* ── From names to URLs ── */
 
-/* What a name begins with, if files were joined to it: the whole name and a slash ("?[1]/file"), or
- * else the folder that a named file lies in. *rest is what follows. */
-static const named_url *named_base(const sft_remote *remote, const char *name, size_t *folder) {
+/* The URL with secrets to whose name, or to whose folder, a file was joined; or NULL. */
+static const named_url *named_base(const sft_remote *remote, const char *name) {
     const struct sfti_named *all = remote->named;
-    uint32_t marked = SFTI_NO_NAME, found = SFTI_NO_NAME;
-    size_t len = strlen(name);
-    *folder = 0;
-    for (size_t at = 1; at < len; at++) {
-        if (name[at - 1] != ']') continue;
-        uint32_t entry = sfti_names_find(&all->by_name, (sft_span){ name, at });
-        if (entry == SFTI_NO_NAME || (marked != SFTI_NO_NAME && entry < marked)) continue;
-        marked = entry; /* the last that was named */
-        *folder = at;
-    }
-    if (marked != SFTI_NO_NAME) return &all->at[marked];
-    for (; len > 0 && found == SFTI_NO_NAME; len--) {
-        if (name[len - 1] != '/') continue;
-        found = sfti_names_find(&all->by_folder, (sft_span){ name, len });
-        if (found != SFTI_NO_NAME) *folder = len;
-    }
-    return found == SFTI_NO_NAME ? NULL : &all->at[found];
+    const char *mark = name + scheme_len(name), *end = strstr(mark, "]@");
+    uint64_t nth = 0;
+    if (*mark != '[' || !end) return NULL;
+    sft_span digits = { mark + 1, (size_t)(end - mark) - 1 };
+    if (!sfti_text_uint(digits, &nth) || nth == 0 || nth > all->count) return NULL;
+    const named_url *base = &all->at[nth - 1];
+    size_t host = (size_t)(end + 2 - name);
+    host += strcspn(name + host, "/");
+    bool same = strncmp(base->name, name, host) == 0
+             && (base->name[host] == '/' || base->name[host] == '\0');
+    return same ? base : NULL;
 }
 
-/* The URL of a file that was joined to a name: user and query are that name's. */
-static bool url_join_named(const named_url *base, const char *name, size_t folder,
-                           sft_buffer *out) {
+/* The URL of a file that was joined to a name: user and query are that name's. What the name shares
+ * with that name is spelled as it was in the URL. */
+static bool url_join_named(const named_url *base, const char *name, sft_buffer *out) {
     static const char keep[] = "-._~:/?#[]@!$&'()*+,;=%";
     sfti_url parts;
+    size_t same = 0, scheme = scheme_len(name);
+    const char *host = strstr(name, "]@") + 2;
     if (!sfti_url_parse(base->url, &parts)) return false;
-    size_t scheme = parts.https ? 8 : 7;
-    bool marked = name[folder - 1] == ']';
-    sft_span before = { name + scheme, folder - scheme };
-    if (marked) before.len = strcspn(before.data, "?");
-    sft_span rest = { name + folder, strlen(name + folder) };
-    bool ok = sfti_buffer_put(out, base->url, scheme);
+    while (name[same] && name[same] == base->name[same]) same++;
+    bool ok = sfti_buffer_put(out, name, scheme);
     if (parts.user.data)
         ok = ok && sfti_buffer_put(out, parts.user.data, parts.user.len)
              && sfti_buffer_put(out, "@", 1);
-    ok = ok && sfti_buffer_put(out, before.data, before.len);
-    bool slash = before.len > 0 && before.data[before.len - 1] == '/';
-    if (slash && rest.len > 0 && rest.data[0] == '/') rest.data++, rest.len--;
-    else if (!slash && rest.len > 0 && rest.data[0] != '/') ok = ok && sfti_buffer_put(out, "/", 1);
-    ok = ok && sfti_url_encode(out, rest, keep);
+    ok = ok && sfti_buffer_put(out, host, same - (size_t)(host - name))
+      && sfti_url_encode(out, sft_span_cstr(name + same), keep);
     if (parts.query.data)
         ok = ok && sfti_buffer_put(out, "?", 1)
              && sfti_buffer_put(out, parts.query.data, parts.query.len);
@@ -292,14 +255,13 @@ const char *sfti_remote_url(sft_remote *remote, const char *name) {
     static const char keep[] = "-._~:/?#[]@!$&'()*+,;=%";
     sft_buffer url = { .alloc = remote->alloc };
     sfti_scheme_id id;
-    size_t folder = 0;
     bool web = sfti_scheme_of(name, &id) && id == SFTI_SCHEME_WEB, ok = true;
     sfti_os_mutex_lock(&remote->mutex);
     const named_url *named = named_by_name(remote, name);
     if (!named && !web) named = named_add(remote, name, name);
     if (!named && web) {
-        const named_url *base = named_base(remote, name, &folder);
-        if (base) ok = url_join_named(base, name, folder, &url);
+        const named_url *base = named_base(remote, name);
+        if (base) ok = url_join_named(base, name, &url);
         else ok = sfti_url_encode(&url, sft_span_cstr(name), keep) && sfti_buffer_put(&url, "", 1);
         if (ok) named = named_add(remote, name, url.data);
     }

@@ -60,19 +60,24 @@ static void test_plain(void **state) {
 static void test_secrets(void **state) {
     sft_remote *remote = remote_new();
     (void)state;
-    const char *a = name_of(remote, "https://h.test/m?sig=1"), *b, *c;
-    assert_string_equal(a, "https://h.test/m?[1]");
+    const char *a = name_of(remote, "https://h.test/m?sig=1"), *b, *c, *name;
+    assert_string_equal(a, "https://[1]@h.test/m");
     b = name_of(remote, "https://h.test/m?sig=2#x");
-    assert_string_equal(b, "https://h.test/m?[2]");
-    assert_string_equal(name_of(remote, "https://h.test/n?sig=2"), "https://h.test/n?[1]");
+    assert_string_equal(b, "https://[2]@h.test/m");
     c = name_of(remote, "https://me:pass@h.test/m");
-    assert_string_equal(c, "https://h.test/m");
-    assert_string_equal(name_of(remote, "https://you:word@h.test/m"), "https://h.test/m?[3]");
+    assert_string_equal(c, "https://[3]@h.test/m");
+    assert_string_equal(name_of(remote, "https://h.test/m"), "https://h.test/m");
     assert_ptr_equal(name_of(remote, "https://h.test/m?sig=1"), a); /* once */
     assert_ptr_equal(name_of(remote, a), a);                        /* names are kept */
     assert_string_equal(sfti_remote_url(remote, a), "https://h.test/m?sig=1");
     assert_string_equal(sfti_remote_url(remote, b), "https://h.test/m?sig=2");
     assert_string_equal(sfti_remote_url(remote, c), "https://me:pass@h.test/m");
+    assert_string_equal(sfti_remote_url(remote, "https://h.test/m"), "https://h.test/m");
+    /* who knows a name only gets nothing by it */
+    assert_int_equal(sft_remote_name(remote, "https://[3]@h.test/m", &name, NULL), SFT_REMOTE_URL);
+    assert_int_equal(sft_remote_name(remote, "https://[3]@h.test/n", &name, NULL), SFT_REMOTE_URL);
+    name = name_of(remote, "https://h.test/m?[1]");
+    assert_string_equal(sfti_remote_url(remote, name), "https://h.test/m?[1]");
     sft_remote_close(remote);
 }
 
@@ -81,20 +86,27 @@ static void test_joined(void **state) {
     static const struct {
         const char *url, *joined, *leads;
     } rows[] = {
-        { "https://u:p@h.test/m/", "https://h.test/m/a/b.bin", "https://u:p@h.test/m/a/b.bin" },
-        { "https://h.test/m/?k=1", "https://h.test/m/?[1]/b.bin", "https://h.test/m/b.bin?k=1" },
-        { "https://h.test/m?k=1", "https://h.test/m?[1]/b", "https://h.test/m/b?k=1" },
-        { "https://h.test/m/i.json?k=1", "https://h.test/m/b c.bin",
+        { "https://u:p@h.test/m/", "https://[1]@h.test/m/a/b.bin",
+          "https://u:p@h.test/m/a/b.bin" },
+        { "https://h.test/m?k=1", "https://[1]@h.test/m/b", "https://h.test/m/b?k=1" },
+        { "https://h.test/m?k=1", "https://[1]@h.test/m/", "https://h.test/m/?k=1" },
+        { "https://h.test/m/i.json?k=1", "https://[1]@h.test/m/b c.bin",
           "https://h.test/m/b%20c.bin?k=1" },
-        { "https://u@h.test/m/i.json?k=1", "https://h.test/m/x/b", "https://u@h.test/m/x/b?k=1" },
-        { "https://h.test/m/i.json?k=1", "https://h.test/n/b", "https://h.test/n/b" },
-        { "https://h.test/m/i.json?k=1", "https://h.test.evil/m/b", "https://h.test.evil/m/b" },
-        { "https://h.test?k=1", "https://h.test.evil/b", "https://h.test.evil/b" },
+        { "https://h.test/\xc3\xbc/i.json?k=1", "https://[1]@h.test/\xc3\xbc/\xc3\xbc.bin",
+          "https://h.test/\xc3\xbc/%C3%BC.bin?k=1" },
+        { "https://u@h.test/m/i.json?k=1", "https://[1]@h.test/m/x/b",
+          "https://u@h.test/m/x/b?k=1" },
+        { "https://h.test:81?k=1", "https://[1]@h.test:81/b", "https://h.test:81/b?k=1" },
+        { "http://u:p@h.test/m?k=1", "http://[1]@h.test/m/b", "http://u:p@h.test/m/b?k=1" },
+        { "https://h.test/m/i.json?k=1", "https://h.test/m/b", "https://h.test/m/b" },
         { "https://h.test/m/i.json", "https://h.test/m/b", "https://h.test/m/b" },
-        { "https://h.test/m?k=1", "https://h.test/m?[1]b", "https://h.test/m/b?k=1" },
-        { "https://h.test/m?k=1", "https://h.test/m?[1]/", "https://h.test/m/?k=1" },
-        { "https://h.test/m/?k=1", "https://h.test/m/?[1]b", "https://h.test/m/b?k=1" },
-        { "http://u:p@h.test/m?k=1", "http://h.test/m?[1]/b", "http://u:p@h.test/m/b?k=1" },
+        /* no base: nothing of the secrets goes there */
+        { "https://h.test/m/i.json?k=1", "https://[1]@h.test.evil/m/b",
+          "https://[1]@h.test.evil/m/b" },
+        { "https://h.test?k=1", "https://[1]@h.test.evil/b", "https://[1]@h.test.evil/b" },
+        { "https://h.test/m?k=1", "http://[1]@h.test/m", "http://[1]@h.test/m" },
+        { "https://h.test/m?k=1", "https://[2]@h.test/m", "https://[2]@h.test/m" },
+        { "https://h.test/m?k=1", "https://[01x]@h.test/m", "https://[01x]@h.test/m" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -113,11 +125,11 @@ static void test_many(void **state) {
     (void)state;
     (void)name_of(remote, "https://h.test/m/i.json?k=1");
     (void)name_of(remote, "https://h.test/m/n/i.json?k=2");
-    (void)name_of(remote, "https://h.test/m/i2.json?k=3"); /* of a folder the last */
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < MANY; i++) {
-            snprintf(name, sizeof name, "https://h.test/m/%s%d", i % 2 ? "n/" : "", i);
-            snprintf(url, sizeof url, "%s?k=%d", name, i % 2 ? 2 : 3);
+            const char *folder = i % 2 ? "n/" : "";
+            snprintf(name, sizeof name, "https://[%d]@h.test/m/%s%d", i % 2 + 1, folder, i);
+            snprintf(url, sizeof url, "https://h.test/m/%s%d?k=%d", folder, i, i % 2 + 1);
             assert_string_equal(sfti_remote_url(remote, name), url);
             assert_string_equal(name_of(remote, url), name);
         }
@@ -132,7 +144,9 @@ static void test_refused(void **state) {
                                        "https://u:secret@h:99999/?secret", "https://h:secret/x",
                                        "https://u:secret x@h/x", "s3://KEY:se/secret@b/x",
                                        "hf://u:secret@ns/m", "a234567890123456789012345678901://h",
-                                       "a2345678901234567890123456789012345://h", "http:secret" };
+                                       "a2345678901234567890123456789012345://h", "http:secret",
+                                       "https://[1]@h/x",
+                                       "https://a[:secret@h/x" };
     sft_remote *remote = remote_new();
     const char *name = "";
     (void)state;

@@ -160,6 +160,22 @@ static void one_file_by_any_threads(void **state) {
     }
 }
 
+/* Files long enough to be shared among threads, with threads for some of them, or for one. */
+static void long_files_by_fewer_threads(void **state) {
+    sft_hash_request asks[5];
+    answers found, one;
+    (void)state;
+    for (size_t i = 0; i < 5; i++)
+        asks[i] = (sft_hash_request){ model_of("long", i, ((size_t)9 << 20) + i), SFT_HASH_ALL };
+    for (uint32_t threads = 1; threads <= 7; threads++) {
+        ask_all(asks, 5, threads, &found);
+        for (size_t i = 0; i < 5; i++) {
+            ask_all(&asks[i], 1, 1, &one);
+            assert_memory_equal(&found.hashes[i], &one.hashes[0], sizeof *one.hashes);
+        }
+    }
+}
+
 /* One range of a file cannot be read: the answer is that error, and no digest of the rest. */
 static void a_range_that_ends_early(void **state) {
     const char *path = model_of("cut", 0, (size_t)9 << 20);
@@ -189,6 +205,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(many_files_of_different_lengths, begin, end),
         cmocka_unit_test_setup_teardown(digests_stay_after_the_trial, begin, end),
         cmocka_unit_test_setup_teardown(one_file_by_any_threads, begin, end),
+        cmocka_unit_test_setup_teardown(long_files_by_fewer_threads, begin, end),
         cmocka_unit_test_setup_teardown(a_range_that_ends_early, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -251,8 +251,11 @@ static sft_code begin_catalog(catalog_command *run, char **operands, size_t *ope
                               sfti_arena *arena) {
     size_t count = *operand_count;
     cli *c = run->run.c;
-    char *model = (char *)c->set.model;
+    char *model = (char *)(uintptr_t)c->set.model;
     sft_code code = check_operands_of(c, operands, count, &run->err);
+    if (!code && model)
+        code = cli_remote_take(c, &model, 1, CLI_URLS_ALL, "--model", &run->err);
+    c->set.model = model;
     if (!code) code = cli_compute_read(&run->compute, c, &run->err);
     if (!code) code = cli_where_read(c, &run->compute.where, &run->err);
     if (!code) code = pictures_begin(&run->run.pictures, c, &run->err);

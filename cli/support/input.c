@@ -244,7 +244,12 @@ bool cli_dataset_folder(const char *path, sft_span *folder) {
 }
 
 sft_code cli_check_dataset(const char *path, sft_error *err) {
+    char real[4096];
+    os_info info;
     sft_span folder;
+    if (sfti_os_info_path(path, false, &info) == 0 && info.kind == OS_LINK
+        && !sfti_os_real_path(path, real, sizeof real))
+        path = real;
     if (!cli_dataset_folder(path, &folder) || !folder_has(NULL, folder, DATASET_FILE))
         return SFT_OK;
     return cli_fail_hint(err, SFT_BAD_ARGUMENT, CLI_HINT_DATASET,

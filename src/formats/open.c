@@ -320,10 +320,7 @@ static sft_code open_path(sft_import *im, const char *path) {
     if (code) return code;
     const char *name = path + sfti_folder_len(path);
     im->folder = sfti_arena_copy(&im->arena, path, (size_t)(name - path));
-    size_t len = strlen(name);
-    const char *query = im->is_claimed && len && name[len - 1] == ']' ? strstr(name, "?[") : NULL;
-    if (query) len = (size_t)(query - name); /* files beside it have none */
-    im->name = sft_span_cstr(sfti_arena_copy(&im->arena, name, len));
+    im->name = sft_span_cstr(sfti_arena_copy(&im->arena, name, strlen(name)));
     if (im->folder && im->name.data) return take_input(im, source);
     sft_source_close(&source);
     return sfti_fail_memory(im->err, strlen(path));

@@ -391,7 +391,7 @@ class Transport:
                 connection = self._take(exchange, True)
                 response = self._ask(connection, exchange)
             whole = self._answer(response, exchange)
-            if whole and not response.will_close:
+            if whole and not response.will_close and response.status != 101:
                 self._keep(exchange, connection)
                 connection = None  # type: ignore[assignment]
         finally:

@@ -127,7 +127,7 @@ static void hash_stdin(hash_run *run) {
 /* ── What servers claim of files behind URLs ── */
 
 /* The digests that the server of a remote file claims; no data is read over the network. */
-static void show_claims(hash_run *run, const char *path) {
+static void show_claims(hash_run *run, const char *path, bool is_shard) {
     cli *c = run->c;
     sft_error err = SFT_ERROR_INIT;
     sft_remote_claim claim;
@@ -143,6 +143,13 @@ static void show_claims(hash_run *run, const char *path) {
     }
     if (claim.local) { /* nobody is asked: the cache names its files, and does not look at them */
         sft_hash_request ask = { path, run->algos };
+        if (is_shard) ask.algos &= ~SFT_HASH_BIT(SFT_HASH_CONTENT);
+        if (is_shard && !run->is_all && run->algos & SFT_HASH_BIT(SFT_HASH_CONTENT)) {
+            sfti_fail(&err, SFT_NOT_FOUND, "no content: it is that of all shards");
+            cli_hint(&err, CLI_HINT_URL_READ);
+            cli_status(c, CLI_NO);
+            cli_warn(c, path, &err);
+        }
         if (sft_hash_paths(&ask, 1, &run->hashing.options, each_file, run, &run->hashing.job, &err))
             cli_complain(c, path, &err);
         return;
@@ -187,7 +194,7 @@ static void show_shards(hash_run *run, const char *path) {
         if (!paths[i]) code = sfti_fail_memory(&err, folder.len);
     }
     if (!code) sfti_files_expect(c->open.files, paths, count, folder.data);
-    for (size_t i = 0; !code && i < count && !cli_is_over(c); i++) show_claims(run, paths[i]);
+    for (size_t i = 0; !code && i < count && !cli_is_over(c); i++) show_claims(run, paths[i], true);
     sft_index_close(index);
     sfti_arena_free(&arena);
     if (code) cli_fail_input(c, path, &err);
@@ -210,15 +217,6 @@ static const char *file_of(sfti_arena *arena, const cli_input *input) {
     return cli_join_path(arena, sft_span_cstr(input->path), "variables/variables.index");
 }
 
-/* A page that says that one is to log in, or that there is nothing, is no file. */
-static bool is_web_page(const hash_run *run, const char *path, sft_error *err) {
-    sft_file *file = NULL;
-    if (!cli_is_remote(run->c, path) || sft_path_is_index(path)) return false;
-    sft_code code = sft_open(path, &run->c->open, &file, err);
-    sft_close(file);
-    return code == SFT_FOUND_HTML;
-}
-
 static void hash_inputs(hash_run *run, cli_input_list *inputs) {
     sft_error err = SFT_ERROR_INIT;
     sft_hash_request *asks = sfti_arena_take(&inputs->arena, (inputs->count + 1) * sizeof *asks);
@@ -237,14 +235,14 @@ static void hash_inputs(hash_run *run, cli_input_list *inputs) {
                 cli_complain_memory(run->c, inputs->count);
                 return;
             }
-            if (is_web_page(run, path, &err)) cli_fail_input(run->c, path, &err);
-            else asks[n++] = (sft_hash_request){ path, run->algos };
+            asks[n++] = (sft_hash_request){ path, run->algos };
         }
         if (files && sft_hash_paths(asks, n, &run->hashing.options, each_file, run,
                                     &run->hashing.job, &err))
             cli_complain(run->c, NULL, &err);
         if (files) continue;
-        if (claimed) (input->kind == CLI_INDEX ? show_shards : show_claims)(run, input->path);
+        if (claimed && input->kind == CLI_INDEX) show_shards(run, input->path);
+        else if (claimed) show_claims(run, input->path, false);
         else if (input->kind == CLI_STDIN) hash_stdin(run);
         else cli_report_input(run->c, input);
         i++;

@@ -209,8 +209,28 @@ static bool is_there(void *ctx, sft_span origin) {
     return cli_origin(ctx, origin) != NULL;
 }
 
-sft_code cli_underive(cli_saving *saving, sft_span object, sfti_derived *marked, sft_span *out,
-                      sft_error *err) {
+/* Takes out what is told all the same, if only by what the place has of its own. */
+static sft_code leave_told(cli_saving *saving, cli_derived_render *render, void *ctx,
+                           sfti_derived *marked, sft_error *err) {
+    sft_buffer text = { .alloc = saving->c->alloc };
+    sft_span own = saving->own;
+    sfti_derived told;
+    size_t kept = 0;
+    saving->own = (sft_span){ "", 0 };
+    sft_code code = derive_text(saving, render, ctx, &text, err);
+    saving->own = own;
+    if (!code && !sfti_derived_of((sft_span){ text.data, text.len }, &saving->arena, &told))
+        code = sfti_fail_memory(err, text.len);
+    for (size_t i = 0; !code && i < marked->count; i++)
+        if (!sfti_derived_has(&told, marked->digests[i]))
+            marked->digests[kept++] = marked->digests[i];
+    if (!code) marked->count = kept;
+    sft_buffer_free(&text);
+    return code;
+}
+
+sft_code cli_underive(cli_saving *saving, sft_span object, cli_derived_render *render, void *ctx,
+                      sfti_derived *marked, sft_span *out, sft_error *err) {
     sft_buffer text = { .alloc = saving->c->alloc };
     sft_sink sink = sft_sink_memory(&text);
     sfti_json_writer w;
@@ -220,9 +240,11 @@ sft_code cli_underive(cli_saving *saving, sft_span object, sfti_derived *marked,
     if (object.len == 0 || !sfti_derived_find(object, &origins)) return SFT_OK;
     if (!sfti_derived_read(origins, &saving->arena, is_there, saving, marked))
         return sfti_fail_memory(err, origins.len);
+    sft_code code = leave_told(saving, render, ctx, marked, err);
+    if (code) return code;
     sfti_json_write(&w, &sink, 0, err);
     copy_unmarked(&w, object, marked, &saving->arena);
-    sft_code code = sfti_json_done(&w);
+    code = sfti_json_done(&w);
     char *copy = code ? NULL : sfti_arena_copy(&saving->arena, text.data ? text.data : "",
                                                text.len);
     if (!code && !copy) code = sfti_fail_memory(err, text.len);

@@ -63,9 +63,10 @@ sft_code cli_derive(cli_saving *saving, cli_derived_render *render, void *ctx, s
 /* The entry in "sidecars" of a file that a mark names, or of its kind, if the model has another
  * name by now; NULL: it is not there. */
 const sft_node *cli_origin(const cli_saving *saving, sft_span origin);
-/* A JSON object without its mark and without values that the mark has of what is still there, all
- * of it in the arena; of a list that others added to, all stays. One without a mark as it is. */
-sft_code cli_underive(cli_saving *saving, sft_span object, sfti_derived *marked, sft_span *out,
-                      sft_error *err);
+/* A JSON object without its mark and without values that the mark has of what is still there,
+ * unless it would be rendered now if what the place has of its own counted; all of it in the arena.
+ * Of a list that others added to, all stays. One without a mark as it is. */
+sft_code cli_underive(cli_saving *saving, sft_span object, cli_derived_render *render, void *ctx,
+                      sfti_derived *marked, sft_span *out, sft_error *err);
 
 #endif

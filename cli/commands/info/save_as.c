@@ -288,7 +288,8 @@ static sft_code save_sidecar(cli_saving *saving, cli_sidecar *there, sft_error *
         if (own) memcpy(own, "sidecar:", sizeof "sidecar:" - 1);
         if (own) memcpy(own + sizeof "sidecar:" - 1, name.data, name.len);
     }
-    if (!code) code = cli_underive(saving, there->object, &texts.was, &saving->old, err);
+    if (!code) code = cli_underive(saving, there->object, render_known, (void *)format, &texts.was,
+                                   &saving->old, err);
     if (!code) code = save_text(saving, format, there, &texts, err);
     sft_buffer_free(&texts.known);
     sft_buffer_free(&texts.defaults);

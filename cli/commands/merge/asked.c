@@ -3,6 +3,7 @@
 #include "base/glob.h"
 #include "os/path.h"
 #include "support/files.h"
+#include "support/remote.h"
 #include "support/hints.h"
 #include "support/models.h"
 #include "support/words.h"
@@ -66,6 +67,9 @@ static sft_code ask_by_recipe(merge_run *run, char **operands, size_t count, sft
         char *path = sfti_arena_copy(&run->arena, name.data, name.len);
         bool beside = path && sfti_root_len(path) == 0 && !strstr(path, "://");
         if (beside) path = cli_join_path(&run->arena, cli_folder_of(c->set.recipe), path);
+        if (path && count == 0)
+            code = cli_remote_take(c, &path, 1, CLI_URLS_ALL, "--recipe", err);
+        if (code) return code;
         run->paths[i] = count > 0 ? operands[i] : path;
         if (!run->paths[i]) return sfti_fail_memory(err, name.len);
     }

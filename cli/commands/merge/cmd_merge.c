@@ -72,6 +72,14 @@ static void run_merge(cli *c, char **operands, size_t count) {
         cli_fail_usage(c, &err);
         return;
     }
+    char *base = (char *)(uintptr_t)c->set.base, *replay = (char *)(uintptr_t)c->set.replay;
+    if ((base && cli_remote_take(c, &base, 1, CLI_URLS_ALL, "--base", &err))
+        || (replay && cli_remote_take(c, &replay, 1, CLI_URLS_ALL, "--replay", &err))) {
+        cli_fail_usage(c, &err);
+        return;
+    }
+    c->set.base = base;
+    c->set.replay = replay;
     if (by_method) {
         merge_by_method(c, operands, count);
         return;

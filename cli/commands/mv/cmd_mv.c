@@ -35,6 +35,16 @@ typedef struct mv_run {
     bool out_of_memory;
 } mv_run;
 
+/* A model that was found stays where it is. False when out of memory. */
+static bool add_other(mv_plan *plan, const char *path) {
+    const char **others = sfti_arena_grow(&plan->arena, plan->others, plan->other_count, 1,
+                                          &plan->other_cap, sizeof *others);
+    if (others) plan->others = others;
+    const char *copy = others ? sfti_arena_copy(&plan->arena, path, strlen(path)) : NULL;
+    if (copy) others[plan->other_count++] = copy;
+    return copy != NULL;
+}
+
 /* ── Where to ── */
 
 /* The folder of --to: that of the operand that a model was found in; its own if it was named. */
@@ -171,7 +181,7 @@ static void each_model(void *ctx, cli_model *model) {
     if (!model->tree || model->err.code) {
         cli_fail_model(run->c, model);
         if (model->input->kind != CLI_EMPTY)
-            run->out_of_memory |= !mv_plan_add_other(&run->plan, model->path);
+            run->out_of_memory |= !add_other(&run->plan, model->path);
         return;
     }
     const sft_node *root = sft_tree_root(model->tree);
@@ -182,7 +192,7 @@ static void each_model(void *ctx, cli_model *model) {
     sft_error err = SFT_ERROR_INIT;
     bool is_found = model->input->is_found, fits = cli_wheres_fit(run->c, &run->where, root);
     if (((fits || is_found) && is_link(run, &unit, is_found)) || !fits) {
-        run->out_of_memory |= !mv_plan_add_other(&run->plan, model->path);
+        run->out_of_memory |= !add_other(&run->plan, model->path);
         return;
     }
     if (run->how == CLI_MOVE && !is_found

@@ -57,10 +57,11 @@ typedef struct mv_plan {
     size_t made_count, made_cap;
 } mv_plan;
 
+#define MV_NUMBER_MOST 9999
+/* The n of a name that ends in " (n)"; others come behind those. */
+uint64_t mv_number_of(const mv_unit *unit);
 /* A unit goes to `to`; all live as long as the plan. False when out of memory. */
 bool mv_plan_add(mv_plan *plan, const cli_unit *unit, const char *to, const char *to_folder);
-/* A model that was found stays where it is. False when out of memory. */
-bool mv_plan_add_other(mv_plan *plan, const char *path);
 /* All units are known: which file goes where. What is in the way is told (with --number names get
  * a number instead), and so is a link; *refused counts that. An error is about *blame. */
 sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_error *err);

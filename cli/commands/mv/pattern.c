@@ -192,3 +192,19 @@ char *mv_pattern_path(cli *c, const mv_pattern *pattern, const sft_node *root, s
     sft_buffer_free(&to.path);
     return path;
 }
+
+/* ── Numbers ── */
+
+uint64_t mv_number_of(const mv_unit *unit) {
+    sft_span name = unit->unit.is_folder ? cli_name_of(unit->unit.path) : unit->unit.stem;
+    char text[8];
+    uint64_t n;
+    size_t at = name.len;
+    while (at > 0 && name.data[at - 1] != '(') at--;
+    size_t digits = at ? name.len - at : 0;
+    if (at < 2 || name.data[at - 2] != ' ' || digits < 2 || digits > sizeof text) return UINT64_MAX;
+    memcpy(text, name.data + at, digits);
+    bool closed = text[--digits] == ')';
+    text[digits] = '\0';
+    return closed && cli_parse_number(text, MV_NUMBER_MOST, &n) ? n : UINT64_MAX;
+}

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #define REAL_SIZE 4096
-#define NUMBER_MOST 9999
 
 bool mv_plan_add(mv_plan *plan, const cli_unit *unit, const char *to, const char *to_folder) {
     mv_unit *units = sfti_arena_grow(&plan->arena, plan->units, plan->count, 1, &plan->capacity,
@@ -24,15 +23,6 @@ bool mv_plan_add(mv_plan *plan, const cli_unit *unit, const char *to, const char
     plan->units = units;
     units[plan->count++] = (mv_unit){ .unit = *unit, .to = to, .to_folder = to_folder };
     return true;
-}
-
-bool mv_plan_add_other(mv_plan *plan, const char *path) {
-    const char **others = sfti_arena_grow(&plan->arena, plan->others, plan->other_count, 1,
-                                          &plan->other_cap, sizeof *others);
-    if (others) plan->others = others;
-    const char *copy = others ? sfti_arena_copy(&plan->arena, path, strlen(path)) : NULL;
-    if (copy) others[plan->other_count++] = copy;
-    return copy != NULL;
 }
 
 /* ── What is taken ── */
@@ -496,6 +486,19 @@ static bool is_there(const mv_unit *unit) {
         && strcmp(unit->moves.items[0].from, unit->moves.items[0].to) == 0;
 }
 
+/* Whether a place is taken for all: by a model that has its place, or what is none of this run. */
+static bool stays(taken *all, const char *path) {
+    const mv_plan *plan = all->plan;
+    sft_span folded = folded_path(all, path);
+    if (!folded.data || sfti_names_find(&all->by_target, folded) != SFTI_NO_NAME) return true;
+    size_t u = 0;
+    while (u < plan->count
+           && (plan->units[u].moves.count == 0
+               || !cli_same_letters(sft_span_cstr(plan->units[u].moves.items[0].from), folded)))
+        u++;
+    return u == plan->count;
+}
+
 /* NULL: no memory. */
 static uint32_t *next_of(taken *all, const char *base) {
     sft_span folded = folded_path(all, base);
@@ -516,7 +519,7 @@ static sft_code find_place(taken *all, mv_unit *unit, size_t *refused, const cha
     const char *why = NULL;
     uint32_t *next = plan->c->set.number ? next_of(all, unit->moves.items[0].to) : NULL;
     bool fits = take_all(all, &unit->moves, &in_the_way, &why);
-    for (uint32_t n = next ? *next : 2; !fits && !all->error && next && n <= NUMBER_MOST; n++) {
+    for (uint32_t n = next ? *next : 2; !fits && !all->error && next && n <= MV_NUMBER_MOST; n++) {
         if (cli_is_over(plan->c)) return sfti_fail_cancelled(err);
         sft_code code = plan_targets(plan, unit, n, blame, err);
         if (code == SFT_OUT_OF_MEMORY) return code;
@@ -526,8 +529,8 @@ static sft_code find_place(taken *all, mv_unit *unit, size_t *refused, const cha
         }
         if (is_there(unit)) return take_own(all, &unit->moves, err);
         fits = take_all(all, &unit->moves, &in_the_way, &why);
-        /* taken by or from a model, whatever lies beside the next one that wants it */
-        if (*next == n && (fits || in_the_way == unit->moves.items)) *next = n + 1;
+        bool passed = fits || (in_the_way == unit->moves.items && stays(all, in_the_way->to));
+        if (*next == n && passed) *next = n + 1;
     }
     if (fits) return SFT_OK;
     if (all->error == ENOMEM) return sfti_fail_memory(err, 1);
@@ -539,24 +542,9 @@ static sft_code find_place(taken *all, mv_unit *unit, size_t *refused, const cha
     return SFT_OK;
 }
 
-/* The n of a name that ends in " (n)"; others come behind those. */
-static uint64_t number_of(const mv_unit *unit) {
-    sft_span name = unit->unit.is_folder ? cli_name_of(unit->unit.path) : unit->unit.stem;
-    char text[8];
-    uint64_t n;
-    size_t at = name.len;
-    while (at > 0 && name.data[at - 1] != '(') at--;
-    size_t digits = at ? name.len - at : 0;
-    if (at < 2 || name.data[at - 2] != ' ' || digits < 2 || digits > sizeof text) return UINT64_MAX;
-    memcpy(text, name.data + at, digits);
-    bool closed = text[--digits] == ')';
-    text[digits] = '\0';
-    return closed && cli_parse_number(text, NUMBER_MOST, &n) ? n : UINT64_MAX;
-}
-
 static int compare_numbers(const void *ctx, uint32_t a, uint32_t b) {
     const mv_unit *units = ctx;
-    uint64_t x = number_of(&units[a]), y = number_of(&units[b]);
+    uint64_t x = mv_number_of(&units[a]), y = mv_number_of(&units[b]);
     return x < y ? -1 : x > y;
 }
 

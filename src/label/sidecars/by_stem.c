@@ -160,6 +160,13 @@ const size_t sfti_sidecar_row_count = SFTI_COUNT(sfti_sidecar_rows);
 
 const char *sfti_sidecar_ending(sft_span name) {
     const char *found = NULL;
+    for (size_t i = 0; i < sfti_hub_row_count; i++) { /* "config.json" is no stem's */
+        const sfti_sidecar_row *row = &sfti_hub_rows[i];
+        size_t stem = strlen(row->stem), len = strlen(row->suffix);
+        if (name.len == stem + len && memcmp(name.data, row->stem, stem) == 0
+            && sfti_ends_with(name, row->suffix))
+            return NULL;
+    }
     for (size_t i = 0; i < sfti_sidecar_row_count; i++) {
         const char *suffix = sfti_sidecar_rows[i].suffix;
         size_t len = strlen(suffix);

@@ -25,7 +25,9 @@ typedef struct found_files {
 
 bool sfti_origin_there(const sft_info_folder *folder, sft_span stem, sft_span origin) {
     const char *ending = sfti_sidecar_ending(origin);
-    return sfti_folder_at(folder, origin) || (ending && sfti_folder_find(folder, stem, ending));
+    /* that of the old name may be another model's by now */
+    return ending ? sfti_folder_find(folder, stem, ending) != NULL
+                  : sfti_folder_at(folder, origin) != NULL;
 }
 
 static bool is_origin_there(void *ctx, sft_span origin) {

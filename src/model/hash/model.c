@@ -8,6 +8,7 @@
 #include "bytes/source.h"
 #include "os/io.h"
 #include "os/os.h"
+#include "safetensors_scan.h"
 
 #include <string.h>
 
@@ -379,6 +380,15 @@ static void model_begin_answer(sfti_hash_model *model, sft_hash_request request,
     model->bytes = SFT_SIZE_UNKNOWN;
 }
 
+/* What a server sends in place of a file: one is to log in, or there is nothing. */
+static bool is_web_page(sfti_hash_model *model) {
+    sft_error found = SFT_ERROR_INIT;
+    found.code = SFT_HEADER_TOO_SMALL;
+    sft_diagnose(&model->source, &found);
+    if (found.code == SFT_FOUND_HTML) model->error = found;
+    return found.code == SFT_FOUND_HTML;
+}
+
 void sfti_hash_model_open(sfti_hash_model *model, sft_hash_request request,
                           const sfti_hash_how *how) {
     model_begin_answer(model, request, how->alloc);
@@ -391,7 +401,8 @@ void sfti_hash_model_open(sfti_hash_model *model, sft_hash_request request,
         sft_open_options options = *how->open;
         options.alloc = how->alloc;
         if (!how->only_cached
-            && !sft_source_path(request.path, &options, &model->source, &model->error))
+            && !sft_source_path(request.path, &options, &model->source, &model->error)
+            && !is_web_page(model))
             model_use_source(model, how);
         return;
     }

@@ -29,6 +29,7 @@ bool sfti_url_parse(const char *url, sfti_url *out) {
     size_t user = strcspn(at, "@/?#");
     if (at[user] == '@') {
         out->user = (sft_span){ at, user };
+        if (memchr(at, '[', user)) return false; /* names have such a mark: url_names.c */
         at += user + 1;
     }
     out->host = (sft_span){ at, host_len(at) };

@@ -18,8 +18,9 @@ typedef struct sfti_url {
     sft_span query; /* after the question mark; data NULL if there is none */
 } sfti_url;
 
-/* Strict: no controls, blanks or backslashes, a host of letters, digits, `-._` or brackets, a port
- * from 1 to 65535. False for anything else, and for other schemes. A fragment is left out. */
+/* Strict: no controls, blanks or backslashes, no bracket in the user, a host of letters, digits,
+ * `-._` or brackets, a port from 1 to 65535. False for anything else, and for other schemes. A
+ * fragment is left out. */
 bool sfti_url_parse(const char *url, sfti_url *out);
 /* Scheme, host (in any case) and port are the same. Never told by parts of texts. */
 bool sfti_url_same_origin(const char *a, const char *b);

@@ -161,8 +161,7 @@ static sft_code name_find_or_add(sft_remote *remote, sfti_scheme_id id, const ch
     sfti_os_mutex_unlock(&remote->mutex);
     if (named) *name = named->name;
     if (named) return SFT_OK;
-    bool is_url = !web || sfti_url_parse(url, &parts);
-    if (!is_url || (web && parts.user.data && memchr(parts.user.data, '[', parts.user.len))) {
+    if (web && !sfti_url_parse(url, &parts)) {
         sfti_url_show(url, shown, sizeof shown);
         return sfti_fail(err, SFT_REMOTE_URL, "expected a URL with a host, a port from 1 to 65535 "
                          "or none, no blanks, and no bracket in the user, found %s", shown);
@@ -204,8 +203,13 @@ sft_code sft_remote_name(sft_remote *remote, const char *url, const char **name,
         sft_code code = name_check_plain(id, url, err);
         return code ? code : name_find_or_add(remote, id, url, name, err);
     }
-    size_t len = strcspn(url, "#");
-    const char *whole = sfti_arena_copy(&arena, url, len);
+    /* A path always: what is joined to the folder of a name is on its host. */
+    size_t len = strcspn(url, "#"), host = scheme_len(url);
+    size_t end = host + strcspn(url + host, "/?#");
+    const char *root = end > host && url[end] != '/' ? "/" : "";
+    const char *before = sfti_arena_copy(&arena, url, end);
+    const char *behind = sfti_arena_copy(&arena, url + end, len - end);
+    const char *whole = before && behind ? SFTI_JOIN(&arena, before, root, behind) : NULL;
     sft_code code = whole ? name_find_or_add(remote, id, whole, name, err)
                           : sfti_fail_memory(err, len + 1);
     sfti_arena_free(&arena);
@@ -225,9 +229,7 @@ static const named_url *named_base(const sft_remote *remote, const char *name) {
     const named_url *base = &all->at[nth - 1];
     size_t host = (size_t)(end + 2 - name);
     host += strcspn(name + host, "/");
-    bool same = strncmp(base->name, name, host) == 0
-             && (base->name[host] == '/' || base->name[host] == '\0');
-    return same ? base : NULL;
+    return strncmp(base->name, name, host) == 0 && base->name[host] == '/' ? base : NULL;
 }
 
 /* The URL of a file that was joined to a name: user and query are that name's. What the name shares
@@ -239,6 +241,7 @@ static bool url_join_named(const named_url *base, const char *name, sft_buffer *
     const char *host = strstr(name, "]@") + 2;
     if (!sfti_url_parse(base->url, &parts)) return false;
     while (name[same] && name[same] == base->name[same]) same++;
+    while (name + same > host && name[same - 1] != '/') same--; /* not within a letter */
     bool ok = sfti_buffer_put(out, name, scheme);
     if (parts.user.data)
         ok = ok && sfti_buffer_put(out, parts.user.data, parts.user.len)

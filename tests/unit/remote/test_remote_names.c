@@ -46,7 +46,7 @@ static void test_is_url(void **state) {
 static void test_plain(void **state) {
     static const char *const plain[] = { "https://h.test/a/b.safetensors", "http://h.test:81/x",
                                          "hf://ns/m", "s3://bucket/key?with=this", "gs://b/k#l",
-                                         "https://h.test" };
+                                         "https://h.test/" };
     sft_remote *remote = remote_new();
     (void)state;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
@@ -54,6 +54,10 @@ static void test_plain(void **state) {
         assert_string_equal(sfti_remote_url(remote, plain[i]), plain[i]);
     }
     assert_string_equal(name_of(remote, "https://h.test/a#part"), "https://h.test/a");
+    /* the folder that it lies in is on its host */
+    assert_string_equal(name_of(remote, "https://h.test"), "https://h.test/");
+    assert_string_equal(name_of(remote, "https://h.test#part"), "https://h.test/");
+    assert_string_equal(name_of(remote, "https://h.test?k=1"), "https://[8]@h.test/");
     sft_remote_close(remote);
 }
 
@@ -97,6 +101,7 @@ static void test_joined(void **state) {
         { "https://u@h.test/m/i.json?k=1", "https://[1]@h.test/m/x/b",
           "https://u@h.test/m/x/b?k=1" },
         { "https://h.test:81?k=1", "https://[1]@h.test:81/b", "https://h.test:81/b?k=1" },
+        { "https://h.test?k=1", "https://[1]@h.test/", "https://h.test/?k=1" },
         { "http://u:p@h.test/m?k=1", "http://[1]@h.test/m/b", "http://u:p@h.test/m/b?k=1" },
         { "https://h.test/m/i.json?k=1", "https://h.test/m/b", "https://h.test/m/b" },
         { "https://h.test/m/i.json", "https://h.test/m/b", "https://h.test/m/b" },

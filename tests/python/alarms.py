@@ -28,8 +28,10 @@ def alarm(handler, seconds, every=0.0):
             signal.signal(signal.SIGALRM, old)
         return
     old, over = signal.signal(signal.SIGINT, handler), threading.Event()
+    begun = threading.Event()  # not while start() waits for the thread
 
     def ring():
+        begun.wait()
         wait = seconds
         while not over.wait(wait):
             _thread.interrupt_main(signal.SIGINT)
@@ -38,6 +40,7 @@ def alarm(handler, seconds, every=0.0):
             wait = every
     thread = threading.Thread(target=ring)
     thread.start()
+    begun.set()
     try:
         yield
     finally:

@@ -8,7 +8,8 @@
 static PyObject *url_again(const pysft_store *store, PyObject *source) {
     const char *name = pysft_store_path(store), *given = PyUnicode_AsUTF8AndSize(source, NULL);
     const char *host = strstr(name, "://");
-    bool secret = host && host[3] == '[' && strstr(host, "]@");
+    const char *number = host && host[3] == '[' ? host + 4 : NULL; /* "https://[1]@host/path" */
+    bool secret = number && strncmp(number + strspn(number, "0123456789"), "]@", 2) == 0;
     if (secret || !given) return NULL;
     return strncmp(given, "http", 4) == 0 ? PyUnicode_FromString(name) : Py_NewRef(source);
 }

@@ -63,8 +63,8 @@ static void tell_missing(const hash_run *run, const char *path, const sft_hash_r
     if (result->shard_count > 0) missing &= SFT_HASH_BIT(SFT_HASH_CONTENT);
     if (run->is_all) missing = 0;
     if (result->model_error && missing & SFT_HASH_OF_MODEL) {
-        cli_status(c, CLI_FAILED);
         if (is_text) cli_complain(c, path, result->model_error);
+        else cli_status(c, CLI_FAILED);
         missing &= ~SFT_HASH_OF_MODEL;
     }
     if (missing) cli_status(c, CLI_NO);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "label/reads.h"
+#include "os/path.h"
 #include "support/companions.h"
 #include "support/files.h"
 #include "support/models.h"
@@ -23,14 +24,6 @@ typedef struct origins {
     size_t count;
 } origins;
 
-static sft_span file_name(const sft_node *sidecar) {
-    sft_span path = sft_node_text(sidecar, "path"), name = path;
-    for (size_t i = 0; i < path.len; i++)
-        if (path.data[i] == '/' || path.data[i] == '\\')
-            name = (sft_span){ path.data + i + 1, path.len - i - 1 };
-    return name;
-}
-
 /* The files beside the model, and the site. */
 static bool list_origins(cli_saving *saving, origins *all) {
     static const char prefix[] = "sidecar:";
@@ -38,7 +31,7 @@ static bool list_origins(cli_saving *saving, origins *all) {
     sft_span site = sft_span_cstr("online:civitai");
     *all = (origins){ .names = { site }, .sources = { site }, .count = 1 };
     for (; one && all->count < ORIGINS_MOST; one = one->next) {
-        sft_span name = file_name(one), source = sft_span_cstr("own");
+        sft_span name = sfti_path_name(sft_node_text(one, "path")), source = sft_span_cstr("own");
         if (name.len == 0) continue;
         if (!cli_is(sft_node_text(one, "kind"), "own.json")) {
             char *text = sfti_arena_take(&saving->arena, sizeof prefix + name.len);
@@ -60,7 +53,7 @@ const sft_node *cli_origin(const cli_saving *saving, sft_span origin) {
     sft_span stem = cli_stem_of(cli_name_of(saving->model->path));
     const sft_node *one = cli_first(saving->root, "sidecars"), *found = NULL;
     for (; one; one = one->next) {
-        sft_span name = file_name(one);
+        sft_span name = sfti_path_name(sft_node_text(one, "path"));
         if (sft_span_equal(name, origin)) return one;
         if (ending && name.len == stem.len + strlen(ending) && cli_ends_with(name, ending)
             && memcmp(name.data, stem.data, stem.len) == 0)

@@ -3,9 +3,9 @@
 #include "base/glob.h"
 #include "os/path.h"
 #include "support/files.h"
-#include "support/remote.h"
 #include "support/hints.h"
 #include "support/models.h"
+#include "support/remote.h"
 #include "support/words.h"
 
 #include <string.h>

@@ -518,6 +518,7 @@ static sft_code find_place(taken *all, mv_unit *unit, size_t *refused, const cha
     const cli_move *in_the_way = NULL;
     const char *why = NULL;
     uint32_t *next = plan->c->set.number ? next_of(all, unit->moves.items[0].to) : NULL;
+    if (plan->c->set.number && !next) return sfti_fail_memory(err, 1);
     bool fits = take_all(all, &unit->moves, &in_the_way, &why);
     for (uint32_t n = next ? *next : 2; !fits && !all->error && next && n <= MV_NUMBER_MOST; n++) {
         if (cli_is_over(plan->c)) return sfti_fail_cancelled(err);

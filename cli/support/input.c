@@ -233,10 +233,13 @@ bool cli_is_dataset(const cli_inputs *inputs, sft_span folder) {
 }
 
 bool cli_dataset_folder(const char *path, sft_span *folder) {
-    static const char job[] = "_job-";
-    sft_span name = cli_name_of(path);
-    if (name.len > 0 && *name.data == '.') name = (sft_span){ name.data + 1, name.len - 1 };
-    if (!sfti_glob_match(sft_span_cstr("part-[0-9]*-[0-9]*-*.safetensors"), name)) return false;
+    static const char job[] = "_job-", part[] = "part-";
+    const char *name = path + sfti_folder_len(path);
+    if (*name == '.') name++;
+    if (strncmp(name, part, sizeof part - 1) != 0
+        || !sfti_glob_match(sft_span_cstr("part-[0-9]*-[0-9]*-*.safetensors"),
+                            sft_span_cstr(name)))
+        return false;
     *folder = cli_folder_of(path);
     if (strncmp(sfti_path_name(*folder).data, job, sizeof job - 1) == 0)
         *folder = sfti_path_above(*folder);

@@ -278,26 +278,6 @@ static bool read_tensor(sfti_parser *r, sft_span name, sft_span raw) {
     return sfti_keep(r, &plain, name);
 }
 
-/* What stands behind the object: white space, in strict spaces alone. NULs besides are what a
- * repair takes for padding. */
-static void read_rest(sfti_parser *r) {
-    const char *rest = r->lex.at, *p = rest, *end = r->lex.end;
-    sft_error error;
-    sfti_lex_space(&r->lex);
-    if (r->lex.at == end) {
-        while (p < end && *p == ' ') p++;
-        if (p < end && r->limits->level == SFT_LEVEL_STRICT)
-            sfti_report_at(r, SFT_STRICT_PADDING, rest, NULL, "spaces only");
-        return;
-    }
-    p = r->lex.at;
-    sfti_fail_at(&error, SFT_JSON_TRAILING, SFTI_PREFIX, r->text, (size_t)(p - r->text.data),
-                 "the end of the header");
-    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n' || *p == '\0')) p++;
-    if (p == end) error.hint = SFT_HINT_REPAIR_PADDING;
-    sfti_report(r, &error);
-}
-
 /* A name with escapes, decoded into the arena. data NULL: reported. */
 static sft_span decoded_name(sfti_parser *r, sft_span text) {
     sft_span none = { NULL, 0 };
@@ -366,5 +346,23 @@ void sfti_header_read(sfti_parser *r) {
         bool fine = is_metadata ? read_metadata(r, m.value) : read_tensor(r, name, m.name);
         if (!fine && r->fatal) return;
     }
-    if (!r->fatal) read_rest(r);
+    if (r->fatal) return;
+
+    /* Behind the object stands white space, in strict spaces alone. NULs besides are what a repair
+     * takes for padding. */
+    const char *rest = lex->at, *p = rest, *end = lex->end;
+    sfti_lex_space(lex);
+    if (lex->at == end) {
+        while (p < end && *p == ' ') p++;
+        if (p < end && r->limits->level == SFT_LEVEL_STRICT)
+            sfti_report_at(r, SFT_STRICT_PADDING, rest, NULL, "spaces only");
+        return;
+    }
+    sft_error error;
+    p = lex->at;
+    sfti_fail_at(&error, SFT_JSON_TRAILING, SFTI_PREFIX, r->text, (size_t)(p - text),
+                 "the end of the header");
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n' || *p == '\0')) p++;
+    if (p == end) error.hint = SFT_HINT_REPAIR_PADDING;
+    sfti_report(r, &error);
 }

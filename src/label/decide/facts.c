@@ -368,10 +368,6 @@ static void find_range_conflict(sft_info *info, const char *field, const sfti_bo
 
 /* ── Alpha that no tensor holds ── */
 
-static bool is_of_components(const sfti_fact *fact) {
-    return sfti_starts_with(fact->source, "header:lora_adapter_metadata");
-}
-
 /* How well an alpha goes with the commonest rank: whether its component ("transformer" of
  * "transformer.lora_alpha") has that, and is no text encoder. */
 static int fits_mode(const sft_info *info, const sfti_fact *alpha) {
@@ -398,7 +394,7 @@ static void take_alpha(sft_info *info) {
     if (!adapter->rank.known || (adapter->alpha.known && !adapter->alpha_assumed)) return;
     for (const sfti_fact *fact = info->declared_alpha; fact; fact = fact->next) {
         double alpha;
-        bool component = is_of_components(fact);
+        bool component = sfti_starts_with(fact->source, "header:lora_adapter_metadata");
         if (!component && !sfti_starts_with(fact->source, "sidecar:")) continue;
         if (!sfti_parse_double(fact->value.text, &alpha) || !(alpha > 0)) continue;
         if (told.known && !(component && components)) break;

@@ -6,11 +6,6 @@
 
 #include <string.h>
 
-static bool present(const sft_info *info, const char *key) {
-    sft_span value;
-    return sfti_info_metadata(info, key, &value);
-}
-
 /* ── Titles ── */
 
 /* "prefix_00001_" and "prefix 1": how ComfyUI calls what it saves. */
@@ -53,7 +48,7 @@ static void spec_title(sfti_cursor *at) {
     static const char *const graphs[] = { "prompt", "workflow" };
     static const char *const stamps[] = { "LoRA@", "TextualInversion@", "Checkpoint@" };
     sft_span title = sfti_trim(at->text), graph;
-    bool comfyui = present(at->info, "modelspec.predict_key");
+    bool comfyui = sfti_info_metadata(at->info, "modelspec.predict_key", &graph);
     for (size_t i = 0; i < SFTI_COUNT(graphs) && !comfyui; i++)
         comfyui = sfti_info_metadata(at->info, graphs[i], &graph)
                && sfti_begins(sfti_trim(graph), "{");

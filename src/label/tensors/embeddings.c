@@ -11,12 +11,6 @@
 #define SLOTS 32u
 #define NO_SLOT SLOTS
 
-static const sfti_record_row *slot_row(const sfti_records *records, unsigned slot) {
-    const sfti_record_row *row = sfti_rows(records, SFTI_VECTORS, 0);
-    for (; row && slot > 0; slot--) row = sfti_rows_next(records, row);
-    return row;
-}
-
 static unsigned slot_named(const sfti_records *records, sft_span word) {
     unsigned slot = 0;
     SFTI_EACH_ROW(row, records, SFTI_VECTORS, 0) {
@@ -64,7 +58,9 @@ static unsigned slot_of(const sfti_records *records, sft_span name) {
 
 /* Rows of vectors as wide as encoders of text have them; 0 if it is none. */
 static uint64_t vectors_of(const sfti_records *records, const sft_tensor *tensor, unsigned slot) {
-    sft_span rest = sfti_row_text(slot_row(records, slot)), widths = { "", 0 };
+    const sfti_record_row *row = sfti_rows(records, SFTI_VECTORS, 0);
+    for (; row && slot > 0; slot--) row = sfti_rows_next(records, row);
+    sft_span rest = sfti_row_text(row), widths = { "", 0 };
     if (tensor->rank < 1 || tensor->rank > 2) return 0;
     if (sft_dtype_describe(tensor->dtype)->kind != SFT_KIND_FLOAT) return 0;
     uint64_t width = tensor->shape[tensor->rank - 1];

@@ -214,23 +214,19 @@ const sft_file *sft_edit_file(const sft_edit *edit) {
 
 /* ── Asking ── */
 
-/* A value of data NULL removes the key, which lives as long as the edit. */
+/* A value of data NULL removes the key. */
 static sft_code request_add(sft_edit *edit, sfti_requests *to, sft_span key, sft_span value,
                             sft_error *err) {
-    if (!key.data) return sfti_fail_memory(err, key.len);
     sfti_request *request = sfti_arena_take(&edit->arena, sizeof *request);
+    char *name = sfti_arena_copy(&edit->arena, key.data, key.len);
     char *copy = value.data ? sfti_arena_copy(&edit->arena, value.data, value.len) : NULL;
-    if (!request || (value.data && !copy)) return sfti_fail_memory(err, value.len);
-    value.data = copy;
-    *request = (sfti_request){ NULL, key, value };
+    if (!request || !name || (value.data && !copy))
+        return sfti_fail_memory(err, key.len > value.len ? key.len : value.len);
+    *request = (sfti_request){ NULL, { name, key.len }, { copy, value.len } };
     *to->last = request;
     to->last = &request->next;
     to->count++;
     return SFT_OK;
-}
-
-static sft_span request_keep(sft_edit *edit, sft_span text) {
-    return (sft_span){ sfti_arena_copy(&edit->arena, text.data, text.len), text.len };
 }
 
 static sft_code request_check(sft_span text, const char *what, sft_error *err) {
@@ -247,13 +243,13 @@ sft_code sft_edit_set(sft_edit *edit, sft_span key, sft_span value, sft_error *e
     if (!value.data && value.len == 0) value.data = ""; /* an empty value is not a missing one */
     sft_code code = request_check(key, "a metadata key", err);
     if (!code) code = request_check(value, "a metadata value", err);
-    return code ? code : request_add(edit, &edit->metadata, request_keep(edit, key), value, err);
+    return code ? code : request_add(edit, &edit->metadata, key, value, err);
 }
 
 sft_code sft_edit_remove(sft_edit *edit, sft_span key, sft_error *err) {
     sft_code code = request_check(key, "a metadata key", err);
     if (code) return code;
-    return request_add(edit, &edit->metadata, request_keep(edit, key), (sft_span){ NULL, 0 }, err);
+    return request_add(edit, &edit->metadata, key, (sft_span){ NULL, 0 }, err);
 }
 
 sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *err) {
@@ -270,8 +266,7 @@ sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, from,
                                 "expected a tensor of this name, found none");
     if (!to.data) to.data = "";
-    sft_span old = other ? request_keep(edit, from) : tensor->name;
-    return request_add(edit, &edit->names, old, to, err);
+    return request_add(edit, &edit->names, from, to, err);
 }
 
 /* ── Recovery ── */

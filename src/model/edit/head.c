@@ -61,7 +61,7 @@ static sft_code follow_names(header_rewrite *h, sft_error *err) {
     size_t pairs = sft_file_metadata_count(file), count = h->metadata.count, sets = 0;
     sfti_renamed renamed;
     sft_pair now;
-    if (h->names.count == 0 || pairs == 0) return SFT_OK;
+    if (pairs == 0) return SFT_OK;
     sfti_change *items = sfti_arena_array(&h->tables, (uint64_t)count + 2 * pairs, sizeof *items);
     sfti_change *set = sfti_arena_array(&h->tables, pairs, sizeof *set);
     if (!items || !set || !list_names(h, &renamed)) return rewrite_memory(err);
@@ -239,8 +239,10 @@ sft_code sfti_edit_head(sft_edit *edit, sfti_new_head *out, sft_error *err) {
     bool ok = request_table(&h, &edit->metadata, &h.metadata_items, &h.metadata) &&
               request_table(&h, &edit->names, &h.name_items, &h.names);
     sft_code code = ok ? SFT_OK : rewrite_memory(err);
-    if (!code && h.names.count > 0) code = check_collisions(&h, err);
-    if (!code) code = follow_names(&h, err);
+    if (h.names.count > 0) {
+        if (!code) code = check_collisions(&h, err);
+        if (!code) code = follow_names(&h, err);
+    }
     if (!code && !drop_stale(&h)) code = rewrite_memory(err);
     if (!code && !(sfti_changes_spell(h.metadata_items, h.metadata.count, &h.arena) &&
                    sfti_changes_spell(h.name_items, h.names.count, &h.arena)))

@@ -3,7 +3,7 @@
  *
  * Each struct ends where a page ends that nothing may be read behind. */
 #define _GNU_SOURCE
-#include "unit/options_case.h"
+#include "unit/options_dataset_case.h"
 
 #include <sys/mman.h>
 

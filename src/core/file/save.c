@@ -26,7 +26,8 @@ sft_part sft_part_of(const sft_tensor *tensor, const sft_source *source) {
     return part;
 }
 
-/* Before the first byte, and again before publishing, for sources that learn of files meanwhile. */
+/* Takes from the permissions of the new file what a source does not grant. Before the first byte,
+ * and again before publishing, for sources that learn of files meanwhile. */
 static sft_code limit_parts(const part_save *save, const sft_sink *sink, sft_error *err) {
     const sft_source *last = NULL;
     sft_code code = SFT_OK;

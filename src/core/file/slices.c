@@ -37,7 +37,8 @@ static bool near_locally(uint64_t gap, uint64_t run) {
     return gap <= WINDOW_MOST && gap / GAP_RATE + run / PICK_RATE <= COST_READ;
 }
 
-/* The other read is a request. */
+/* The same of a server, where the other read is a request: a gap is read that is short, or below
+ * seven times the run's own bytes. */
 static bool near_remotely(uint64_t gap, uint64_t run) {
     return gap <= GAP_MOST || gap / 7 < run;
 }
@@ -85,8 +86,8 @@ static bool gather_pays(const slice_copy *c, const sfti_window *w) {
                              COST_READ + (w->high - w->low) / GAP_RATE;
 }
 
-/* Takes runs that cost less so: those of the window w, then of whole windows or, where a run has
- * no other near it, whole rows. */
+/* Takes the runs that cost less when the kernel copies them one by one: those of the window w,
+ * then of whole windows or, where a run has no other near it, whole rows. */
 static size_t gather_plan(slice_copy *c, sfti_window w, uint64_t *offsets) {
     bool alone = sfti_window_row(&c->runs, &local_rule) == 1;
     size_t count = 0;

@@ -65,8 +65,8 @@ sft_code sft_shape_size(sft_dtype dtype, const uint64_t *shape, uint32_t rank,
     if (rank > 0 && !shape)
         return sfti_misuse(err, "expected a dtype and a shape, found no shape");
 
-    /* The product is taken from left to right and stops at nothing: [0, 2^63, 4] is empty,
-     * [2^63, 4, 0] overflows, as the official reader has it. */
+    /* The product is taken from left to right, up to the first dimension of 0: [0, 2^63, 4] is
+     * empty, [2^63, 4, 0] overflows, as the official reader has it. */
     bool fits = true;
     for (uint32_t d = 0; d < rank && fits && count > 0; d++)
         fits = sfti_mul(count, shape[d], &count);

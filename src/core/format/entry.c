@@ -107,8 +107,9 @@ static bool read_shape(entry_parser *e) {
     uint64_t few[SFT_MAX_RANK], *dims = few, most = SFT_MAX_RANK, count;
     if (e->json.type != SFTI_JSON_ARRAY) return entry_fail(e, SFT_SHAPE_TYPE, "an array");
     if (e->r->watch || e->r->limits->level < SFT_LEVEL_DEFAULT) {
-        /* These go on after a shape of too many dimensions. It is read into its place at once, for
-         * counting dimensions takes as long: each has a digit, and a comma behind it. */
+        /* A scan and level compat go on after a shape of too many dimensions. It is read into its
+         * place at once, for counting dimensions takes as long: each has a digit, and a comma
+         * behind it. */
         size_t left = (size_t)(e->json.end - e->json.at);
         const char *close = memchr(e->json.at, ']', left);
         uint64_t follow = ((close ? (uint64_t)(close - e->json.at) : left) + 1) / 2;
@@ -182,7 +183,8 @@ static bool skip_unknown(entry_parser *e) {
     return true;
 }
 
-/* At the end of the entry: what was set offsets, read for what it is. */
+/* At the end of the entry: a field "offsets", which was set aside, is read as the layout of 2022 or
+ * as one that readers ignore. */
 static bool read_deferred(entry_parser *e) {
     sfti_json end = e->json;
     bool today = e->seen & 1U << FIELD_OFFSETS, fine = true;

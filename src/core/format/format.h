@@ -1,6 +1,7 @@
-/* The format itself, pure: spans in, values out, memory from the arena handed in. No
- * system call, clock or global. Three steps: frame (8 bytes -> N), header (text ->
- * entries with positions), model (entries -> validated tensors in offset order). */
+/* The format itself, pure: spans in, values out, memory from the arena handed in (a plan's, from
+ * the allocator of its options). No system call, clock or global. Three steps: frame (8 bytes ->
+ * N), header (text -> entries with positions), model (entries -> validated tensors in offset
+ * order). */
 #ifndef SFTI_FORMAT_H
 #define SFTI_FORMAT_H
 
@@ -15,7 +16,8 @@ typedef struct sfti_limits {
     sft_level level;
     bool legacy;
     bool slow; /* for tests: every entry by the general path */
-    uint64_t max_header_bytes, max_tensors, max_name_bytes, max_metadata; /* 0 = none */
+    uint64_t max_header_bytes, max_tensors, max_name_bytes, max_metadata; /* 0: none,
+                                                    but SFT_MAX_HEADER_BYTES of the header */
 } sfti_limits;
 
 /* Step 1. size is the file's, or SFT_SIZE_UNKNOWN. On SFT_OK *header_bytes is at most

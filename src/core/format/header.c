@@ -20,8 +20,9 @@ static inline bool plain_word(const char **p, const char *end, const char *word,
 static const uint32_t power10[] = { 1,      10,      100,      1000,     10000,
                                     100000, 1000000, 10000000, 100000000 };
 
-/* Up to 19 digits, see sfti_header_read. Twice eight bytes are looked at as one little-endian word:
- * the digits at its front are moved to its end, then joined by pairs, fours and eight. */
+/* Up to 19 digits, read without a bound where sfti_header_read found that to be safe. Eight bytes,
+ * then the next eight, are looked at as one little-endian word: the digits at its front are moved
+ * to its end, then joined by pairs, fours and eight. */
 static inline bool plain_uint(const char **p, const char *end, uint64_t *out) {
     const char *at = *p;
     uint64_t value = 0;
@@ -65,7 +66,8 @@ static inline bool plain_same(const char *p, const char *end, sft_span word) {
 #endif
 }
 
-/* True when the value at the cursor has that spelling; nothing is kept otherwise. */
+/* True when the value at the cursor has that spelling; the cursor stays otherwise, and *t may have
+ * been written. */
 static bool plain_entry(sfti_parser *r, uint64_t *dims, sft_tensor *t) {
     const char *p = r->lex.at, *end = r->lex.end;
     uint32_t rank = 0;

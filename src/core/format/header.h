@@ -21,12 +21,14 @@ typedef struct sfti_parser {
     bool fatal;     /* no sense in going on */
     bool seen_metadata;
     size_t cap;          /* no more entries than this fit in the text */
-    /* The dtype, and the end as spelled, of the entry before: the likeliest of this one. */
+    /* The dtype of the entry before is the likeliest of this one, and its end, as spelled, the
+     * likeliest begin. */
     sft_dtype last_dtype;
     sft_span last_dtype_text, last_end_text;
     uint64_t last_end;
     bool unsorted; /* an entry's offsets lie before those of the entry before it */
-    bool apart;    /* or do not begin where those end, or not as many bytes as the shape asks for */
+    bool apart;    /* unsorted, or an entry does not begin where the one before it ends, or has not
+                      as many bytes as its shape asks for */
     bool lost;     /* an entry was refused, and with it what is known of its bytes */
     struct {
         uint64_t begin, end;
@@ -47,8 +49,8 @@ bool sfti_report_memory(sfti_parser *r, uint64_t bytes);
 void sfti_remark(sfti_parser *r, const char *note, const char *at, const sft_span *name,
                  const char *text);
 
-/* Whether shape and dtype ask for the bytes there are, for dtypes of whole bytes; false
- * also for what only the general check can tell. */
+/* Whether shape and dtype ask for the bytes there are; false also for what only the general check
+ * can tell. */
 static inline bool sfti_plain_size(const sft_tensor *t) {
     uint64_t bits = sft_dtype_describe(t->dtype)->bits;
     for (uint32_t d = 0; d < t->rank && bits > 0; d++)

@@ -1,5 +1,5 @@
-/* From the entries of a header to validated tensors in the order of their data. Tests:
- * test_header.c. */
+/* The length of a header, and from its entries to validated tensors in the order of their data.
+ * Tests: test_header.c. */
 #include "format/header.h"
 
 #include "base/checked.h"
@@ -90,8 +90,8 @@ static uint64_t name_offset(const sfti_parser *r, sft_span name) {
     return at >= begin && at - begin < r->text.len ? SFTI_PREFIX + (at - begin) : SFT_NO_OFFSET;
 }
 
-/* A name seen before: refused, or the last one wins. The earlier record is emptied, which
- * its rank tells. */
+/* A name seen before: refused, or the last one wins. The rank of the earlier record then tells
+ * that it does not count. */
 #define DEAD_RANK UINT32_MAX
 
 static bool take_duplicate(sfti_parser *r, uint32_t earlier, uint32_t later) {
@@ -114,6 +114,7 @@ static bool take_duplicate(sfti_parser *r, uint32_t earlier, uint32_t later) {
 static bool index_keys(sfti_parser *r) {
     sfti_model *m = r->model;
     size_t count = m->metadata_count, kept = 0;
+    uint64_t most = r->limits->max_name_bytes;
     uint64_t ahead[PREFETCH]; /* hashes of the pairs from i - PREFETCH on */
     if (!sfti_names_begin(&m->keys, count, r->seed, pair_key, m, r->arena))
         return sfti_report_memory(r, count * 2 * sizeof(sfti_slot));
@@ -135,7 +136,13 @@ static bool index_keys(sfti_parser *r) {
             }
         }
         if (i >= count) continue;
-        *hash = sfti_names_hash(placed_span(m, m->metadata[i].key), r->seed);
+        sft_span key = placed_span(m, m->metadata[i].key);
+        const char *at = name_offset(r, key) == SFT_NO_OFFSET ? r->text.data : key.data;
+        if (most && key.len > most
+            && !sfti_report_limit(r, SFT_NAME_TOO_LONG, at, NULL, "a key length in bytes", most,
+                                  key.len))
+            return false;
+        *hash = sfti_names_hash(key, r->seed);
         sfti_names_prefetch(&m->keys, *hash);
     }
     m->metadata_count = kept;

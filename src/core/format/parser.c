@@ -98,5 +98,5 @@ void sfti_value_begin(const sfti_parser *r, uint32_t depth, sfti_json *json) {
     sfti_json_begin(json, r->text.data, r->text.len);
     json->at = r->lex.at;
     json->depth = depth;
-    json->stack[0] = 3;
+    json->stack[0] = 3; /* the first two levels are objects */
 }

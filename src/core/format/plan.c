@@ -175,7 +175,8 @@ static sft_code lay_out(planner *p, sft_error *err) {
     plan->count = p->count;
     plan->tensors = sfti_arena_array(&plan->arena, p->count, sizeof *plan->tensors);
     plan->position = sfti_arena_array(&plan->arena, p->count, sizeof *plan->position);
-    if (!plan->tensors || !plan->position) return sfti_fail_memory(err, p->count);
+    if (!plan->tensors || !plan->position)
+        return sfti_fail_memory(err, p->count * sizeof *plan->tensors);
     for (size_t i = 0; i < p->count; i++) {
         const sft_spec *spec = spec_of(p, p->order[i]);
         sft_tensor *tensor = &plan->tensors[i];

@@ -189,6 +189,33 @@ static void limits(void **state) {
     free_file(&f);
 }
 
+/* Keys have the limit of names: spelled as they are, or with escapes, whose characters count. */
+static void limit_of_keys(void **state) {
+    static const struct {
+        const char *key;
+        uint64_t most, offset; /* offset 0: taken */
+    } rows[] = {
+        { "abcd", 4, 0 }, { "abcd", 3, 8 + 19 }, { "", 1, 0 }, { "a\\u0062c", 3, 0 },
+        { "a\\u0062c", 2, 8 }, { "\xC3\xA4", 1, 8 + 19 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char header[128];
+        sft_open_options o = SFT_OPEN_OPTIONS_INIT;
+        sft_error err;
+        sft_file *file;
+        snprintf(header, sizeof header, "{\"__metadata__\":{ \"%s\":\"a long value\"}}",
+                 rows[i].key);
+        test_file f = make_file(header, NULL, 0);
+        o.max_name_bytes = rows[i].most;
+        sft_code code = sft_open_memory(f.bytes, f.len, &o, &file, &err);
+        assert_int_equal(code, rows[i].offset ? SFT_NAME_TOO_LONG : SFT_OK);
+        if (code) assert_int_equal(err.offset, rows[i].offset);
+        else sft_close(file);
+        free_file(&f);
+    }
+}
+
 static void from_source(void **state) {
     (void)state;
     test_file f = make_file(TWO, NULL, 12);
@@ -515,6 +542,7 @@ int main(void) {
         cmocka_unit_test(bad_options),
         cmocka_unit_test(older_options),
         cmocka_unit_test(limits),
+        cmocka_unit_test(limit_of_keys),
         cmocka_unit_test(from_source),
         cmocka_unit_test(source_with_base_is_copied),
         cmocka_unit_test(unknown_size),

@@ -31,7 +31,8 @@ void cli_warn(cli *c, const char *path, const sft_error *err) {
     cli_flush(&c->out);
     cli_styled(&c->err, CLI_RED, "safetensors:");
     cli_text(&c->err, " ");
-    if (path) cli_path(&c->err, path, ": ");
+    char shown[CLI_SHOWN_SIZE];
+    if (path) cli_path(&c->err, cli_path_shown(path, shown), ": ");
     cli_error_text(&c->err, err);
     cli_text(&c->err, "\n");
     cli_flush(&c->err);
@@ -52,15 +53,18 @@ void cli_complain_memory(cli *c, uint64_t bytes) {
 static void error_object(cli *c, const char *path, const sft_error *err) {
     sft_error failed = SFT_ERROR_INIT;
     sft_sink sink = cli_result_sink(c);
+    char shown[CLI_SHOWN_SIZE];
     if (is_quiet(c, err)) return;
-    if (sft_error_json(err, path, &sink, &failed)) cli_complain(c, path, &failed);
+    if (sft_error_json(err, cli_path_shown(path, shown), &sink, &failed))
+        cli_complain(c, path, &failed);
 }
 
 static void error_result(cli *c, const char *path, const sft_error *err) {
     if (!cli_is_json(c) || is_quiet(c, err)) return;
     (void)cli_result_begin(c);
     error_object(c, path, err);
-    cli_result_end(c, path, SFT_OK, NULL);
+    char shown[CLI_SHOWN_SIZE];
+    cli_result_end(c, cli_path_shown(path, shown), SFT_OK, NULL);
 }
 
 void cli_fail_result(cli *c, const char *path, const sft_error *err) {

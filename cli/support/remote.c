@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define SHOWN_SIZE 2048
 
 typedef struct bad_url {
     struct bad_url *next;
@@ -77,7 +76,7 @@ static const sft_files_vtable bad_files_vtable = { sizeof(sft_files_vtable), bad
 /* Keeps what is wrong with a URL. *name is what may be shown of it, and what it is opened by. *err
  * is as it was without an error when this succeeds. */
 static sft_code bad_url_add(cli *c, const char *url, sft_error *err, const char **name) {
-    char shown[SHOWN_SIZE];
+    char shown[CLI_SHOWN_SIZE];
     sfti_url_show(url, shown, sizeof shown);
     cli_bad_urls *all = c->bad_urls ? c->bad_urls : sfti_take(&c->alloc, sizeof *all);
     if (all && !c->bad_urls) {
@@ -141,6 +140,16 @@ bool cli_is_url(const char *word) {
            || (*at && strchr("+-.", *at)))
         at++;
     return strncmp(at, "://", 3) == 0 && sfti_os_info_path(word, false, &info) != 0;
+}
+
+const char *cli_path_shown(const char *path, char out[CLI_SHOWN_SIZE]) {
+    if (!path || !cli_is_url(path)) return path;
+    const char *site = strstr(path, "://");
+    site = site ? site + 3 : path;
+    const char *at = memchr(site, '@', strcspn(site, "/?#"));
+    if (!strpbrk(path, "?#") && (!at || *site == '[')) return path; /* "[1]@": a name */
+    sfti_url_show(path, out, CLI_SHOWN_SIZE);
+    return out;
 }
 
 static bool begins(const char *text, const char *with) {

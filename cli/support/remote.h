@@ -12,6 +12,10 @@ extern const cli_option cli_network_options[]; /* of these and of --online: --ti
 /* Whether a word is a URL rather than a path: of a scheme that is read, or "word://" if no file
  * is called so. */
 bool cli_is_url(const char *word);
+/* What may be shown of a path: of a URL that has no name, because a file was expected, without user
+ * and query. NULL for NULL. */
+#define CLI_SHOWN_SIZE 2048
+const char *cli_path_shown(const char *path, char out[CLI_SHOWN_SIZE]);
 /* The hint of a path that does not exist, if it was meant as a URL: "owner/name", "hf:owner/name",
  * "huggingface.co/owner/name". */
 void cli_remote_guess(const char *path, sft_error *err);

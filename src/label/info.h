@@ -132,7 +132,7 @@ typedef struct sfti_sidecar {
     sfti_list hashes;    /* sfti_claim: of every file it tells of */
     sfti_list demoted;   /* match.c: trusts before the match lowered them */
     bool gave_permissions, gave_level;
-    bool exported;       /* by us: what is as it was written is no fact */
+    sft_span mark;       /* of ours: what is as it was written is no fact; data NULL: none */
     sfti_list images;      /* sfti_image */
     sft_span preview_name; /* a preview it names, or empty, and its level */
     uint32_t preview_level;
@@ -302,6 +302,7 @@ struct sft_info {
     size_t part_count;
     sfti_digests computed;
     const sft_info_folder *listed; /* the folder that was looked into, or NULL */
+    struct sfti_origin *marked; /* files that marks name, which were looked at */
     sft_info *older; /* what was collected before digests were computed; owns texts */
     sft_span answer; /* of CivitAI, JSON text; empty: not asked */
     struct sfti_sidecar *online; /* the answer as a sidecar, or NULL */

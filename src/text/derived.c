@@ -180,29 +180,27 @@ bool sfti_derived_read(sft_span origins, sfti_arena *arena, sfti_derived_there *
     return sfti_derived_sort(out, arena);
 }
 
-/* The value of a member of the object that the reader is in; false: it has none. */
-static bool enter_member(sfti_json *json, const char *key, sft_span *value) {
-    if (sfti_json_next(json) != SFTI_JSON_OBJECT) return false;
-    while (sfti_json_next(json) == SFTI_JSON_KEY) {
-        bool found = sfti_json_is(json, key);
+bool sfti_derived_member(sft_span text, const char *key, sft_span *value) {
+    sfti_json json;
+    sfti_json_begin(&json, text.data, text.len);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return false;
+    while (sfti_json_next(&json) == SFTI_JSON_KEY) {
+        bool found = sfti_json_is(&json, key);
         if (!found) {
-            sfti_json_skip(json);
+            sfti_json_skip(&json);
             continue;
         }
-        sfti_json_next(json);
-        const char *start = json->begin + json->start;
-        sfti_json_skip(json);
-        *value = (sft_span){ start, (size_t)(json->at - start) };
-        return json->type != SFTI_JSON_ERROR;
+        sfti_json_next(&json);
+        const char *start = json.begin + json.start;
+        sfti_json_skip(&json);
+        *value = (sft_span){ start, (size_t)(json.at - start) };
+        return json.type != SFTI_JSON_ERROR;
     }
     return false;
 }
 
 bool sfti_derived_find(sft_span text, sft_span *origins) {
-    sfti_json json;
     sft_span mark;
-    sfti_json_begin(&json, text.data, text.len);
-    if (!enter_member(&json, SFTI_DERIVED, &mark)) return false;
-    sfti_json_begin(&json, mark.data, mark.len);
-    return enter_member(&json, "derived", origins);
+    return sfti_derived_member(text, SFTI_DERIVED, &mark)
+        && sfti_derived_member(mark, "derived", origins);
 }

@@ -3,9 +3,13 @@
  *
  * A text that was exported has the member SFTI_DERIVED: {"derived": {ORIGIN: [DIGEST, …]}}. ORIGIN
  * is the name of a file beside the model, several of them joined by '/', or SFTI_DERIVED_MODEL: the
- * model itself. A digest is of a
- * value and its place, 16 hexadecimal digits; whoever changes a value takes it out of the mark, and
- * whoever writes the text anew without the member takes all of it out. */
+ * model itself. A digest is of a value and its place, 16 hexadecimal digits; whoever changes a value
+ * takes it out of the mark, and whoever writes the text anew without the member takes all of it out.
+ *
+ * {"apart": [NAME, …]} beside "derived" are files (or SFTI_DERIVED_MODEL) whose marks named this one
+ * when it was not there, so that their values counted: this file was made of them, and they go on
+ * to count. Otherwise two files could each be derived from the other, and nobody would tell what
+ * both hold. */
 #ifndef SFTI_DERIVED_H
 #define SFTI_DERIVED_H
 
@@ -53,5 +57,7 @@ bool sfti_derived_read(sft_span origins, sfti_arena *arena, sfti_derived_there *
                        sfti_derived *out);
 /* The object of origins in a marked text; false if there is none. */
 bool sfti_derived_find(sft_span text, sft_span *origins);
+/* The value of a member of an object that is a text; false if there is none. */
+bool sfti_derived_member(sft_span text, const char *key, sft_span *value);
 
 #endif

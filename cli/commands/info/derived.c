@@ -49,8 +49,8 @@ static bool list_origins(cli_saving *saving, origins *all) {
 }
 
 const sft_node *cli_origin(const cli_saving *saving, sft_span origin) {
-    const char *ending = sfti_sidecar_ending(origin);
     sft_span stem = cli_stem_of(cli_name_of(saving->model->path));
+    const char *ending = sfti_sidecar_ending(origin, stem);
     const sft_node *one = cli_first(saving->root, "sidecars"), *found = NULL;
     for (; one; one = one->next) {
         sft_span name = sfti_path_name(sft_node_text(one, "path"));
@@ -60,6 +60,45 @@ const sft_node *cli_origin(const cli_saving *saving, sft_span origin) {
             found = one;
     }
     return found;
+}
+
+/* What marks call the place that is written: the file, or the model. */
+static sft_span target_of(const cli_saving *saving) {
+    static const char prefix[] = "sidecar:";
+    sft_span own = saving->own;
+    if (own.len < sizeof prefix || memcmp(own.data, prefix, sizeof prefix - 1) != 0)
+        return sft_span_cstr(SFTI_DERIVED_MODEL);
+    return (sft_span){ own.data + sizeof prefix - 1, own.len - (sizeof prefix - 1) };
+}
+
+bool cli_origin_tells(const cli_saving *saving, sft_span origin) {
+    const sft_node *one = cli_origin(saving, origin);
+    sft_span match = one ? sft_node_text(one, "match") : (sft_span){ "", 0 };
+    return one && sft_node_text(one, "error").len == 0 && !cli_is(match, "differs")
+        && !cli_is(match, "size-differs")
+        && !sfti_label_is_apart(saving->model->info, sft_node_text(one, "path"),
+                                target_of(saving));
+}
+
+void cli_put_apart(cli_saving *saving, sfti_json_writer *w) {
+    const sft_info *info = saving->model->info;
+    const sft_node *next = cli_first(saving->root, "sidecars");
+    sft_span target = target_of(saving), path = { "", 0 };
+    sft_span name = sft_span_cstr(SFTI_DERIVED_MODEL);
+    const sft_node *old = cli_origin(saving, target);
+    sft_span there = old ? sft_node_text(old, "path") : (sft_span){ NULL, 0 };
+    bool told = old && sft_node_text(old, "error").len == 0, any = false;
+    for (;; next = next->next) {
+        if (told ? sfti_label_is_apart(info, there, name) : sfti_label_names(info, path, target)) {
+            if (!any) sfti_json_put_open(w, "apart", '[');
+            sfti_json_span(w, name);
+            any = true;
+        }
+        if (!next) break;
+        path = sft_node_text(next, "path");
+        name = sfti_path_name(path);
+    }
+    if (any) sfti_json_close(w, ']');
 }
 
 /* The origins that a value needs, as one key. */
@@ -199,7 +238,7 @@ static void copy_unmarked(sfti_json_writer *w, sft_span object, const sfti_deriv
 }
 
 static bool is_there(void *ctx, sft_span origin) {
-    return cli_origin(ctx, origin) != NULL;
+    return cli_origin_tells(ctx, origin);
 }
 
 /* Takes out what is told all the same, if only by what the place has of its own. */

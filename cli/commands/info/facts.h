@@ -63,6 +63,12 @@ sft_code cli_derive(cli_saving *saving, cli_derived_render *render, void *ctx, s
 /* The entry in "sidecars" of a file that a mark names, or of its kind, if the model has another
  * name by now; NULL: it is not there. */
 const sft_node *cli_origin(const cli_saving *saving, sft_span origin);
+/* Whether it is there and was believed: one that could be read, is not of another file, and does
+ * not stand apart from the place that is written. */
+bool cli_origin_tells(const cli_saving *saving, sft_span origin);
+/* The member "apart" of the mark (text/derived.h): what the file that is written has in it, or, if
+ * it told nothing until now, all whose marks name it. */
+void cli_put_apart(cli_saving *saving, sfti_json_writer *w);
 /* A JSON object without its mark and without values that the mark has of what is still there,
  * unless it would be rendered now if what the place has of its own counted; all of it in the arena.
  * Of a list that others added to, all stays. One without a mark as it is. */

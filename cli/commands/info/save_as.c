@@ -141,6 +141,7 @@ static sft_code mark(cli_saving *saving, const cli_sidecar_format *format, save_
     sfti_json_put_open(&w, SFTI_DERIVED, '{');
     sfti_json_key(&w, "derived");
     sfti_json_raw(&w, span_of(&origins));
+    cli_put_apart(saving, &w);
     sfti_json_close(&w, '}');
     sfti_json_close(&w, '}');
     sft_code done = code ? SFT_OK : sfti_json_done(&w);

@@ -159,9 +159,7 @@ static sft_code render_keys(cli_saving *saving, void *ctx, sft_buffer *out, sft_
 }
 
 static bool is_silent(void *ctx, sft_span origin) {
-    const sft_node *one = cli_origin(ctx, origin);
-    sft_span match = one ? sft_node_text(one, "match") : (sft_span){ "", 0 };
-    return cli_is(match, "differs") || cli_is(match, "size-differs");
+    return cli_origin(ctx, origin) && !cli_origin_tells(ctx, origin);
 }
 
 sft_code cli_spec_begin(cli_saving *saving, cli_spec *spec, sft_error *err) {

@@ -85,8 +85,10 @@ static bool take_pair(sfti_cursor *pair, const key_family *family, bool known) {
 /* ── The pass ── */
 
 static bool is_header_origin(void *ctx, sft_span origin) {
-    const sft_info *info = ctx;
-    return info->listed && sfti_origin_there(info->listed, info->stem, origin);
+    sft_info *info = ctx;
+    const sfti_sidecar_place place = { info->listed, info->folder, info->stem, false };
+    return info->listed
+        && sfti_origin_there(info, &place, origin, sft_span_cstr(SFTI_DERIVED_MODEL));
 }
 
 void sfti_info_header(sft_info *info) {

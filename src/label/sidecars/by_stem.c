@@ -158,7 +158,7 @@ const sfti_sidecar_row sfti_sidecar_rows[] = {
 };
 const size_t sfti_sidecar_row_count = SFTI_COUNT(sfti_sidecar_rows);
 
-const char *sfti_sidecar_ending(sft_span name) {
+const char *sfti_sidecar_ending(sft_span name, sft_span stem) {
     const char *found = NULL;
     for (size_t i = 0; i < sfti_hub_row_count; i++) { /* "config.json" is no stem's */
         const sfti_sidecar_row *row = &sfti_hub_rows[i];
@@ -170,8 +170,10 @@ const char *sfti_sidecar_ending(sft_span name) {
     for (size_t i = 0; i < sfti_sidecar_row_count; i++) {
         const char *suffix = sfti_sidecar_rows[i].suffix;
         size_t len = strlen(suffix);
-        if (name.len > len && sfti_ends_with(name, suffix) && (!found || len > strlen(found)))
-            found = suffix; /* of ".json" and ".metadata.json" the longer */
+        if (name.len <= len || !sfti_ends_with(name, suffix)) continue;
+        if (name.len == stem.len + len && memcmp(name.data, stem.data, stem.len) == 0)
+            return suffix;
+        if (!found || len > strlen(found)) found = suffix;
     }
     return found;
 }

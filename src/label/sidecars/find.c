@@ -3,6 +3,7 @@
 #include "label/sidecars/sidecars.h"
 
 #include "base/files.h"
+#include "base/json.h"
 
 #include <string.h>
 
@@ -11,32 +12,120 @@
 
 /* ── Finding ── */
 
-/* One folder to look in: the path's own, or that of the link's target. */
-typedef struct sidecar_folder {
-    const sft_info_folder *folder;
-    sft_span path, stem;
-    bool speaks; /* rule 7 */
-} sidecar_folder;
-
 typedef struct found_files {
     bool rows[2 * SIDECAR_ROWS]; /* of sfti_sidecar_rows, then of sfti_hub_rows */
     uint64_t previews;
 } found_files;
 
-bool sfti_origin_there(const sft_info_folder *folder, sft_span stem, sft_span origin) {
-    const char *ending = sfti_sidecar_ending(origin);
-    /* that of the old name may be another model's by now */
-    return ending ? sfti_folder_find(folder, stem, ending) != NULL
-                  : sfti_folder_at(folder, origin) != NULL;
+static bool is_one_file(sft_span a, sft_span b, sft_span stem) {
+    const char *ending = sfti_sidecar_ending(a, stem);
+    return sft_span_equal(a, b) || (ending && sfti_sidecar_ending(b, stem) == ending);
 }
+
+/* Whether the file is among the keys of an object, parts of which '/' joins, or the texts of a
+ * list. */
+static bool is_listed(const sft_info *info, sft_span list, sft_span file) {
+    sfti_arena arena = { .alloc = info->arena.alloc };
+    sfti_json json;
+    bool found = false;
+    sfti_json_begin(&json, list.data, list.len);
+    sfti_json_type type = sfti_json_next(&json);
+    for (; type != SFTI_JSON_END && type != SFTI_JSON_ERROR && !found;
+         type = sfti_json_next(&json)) {
+        if (json.depth != 1 || (type != SFTI_JSON_KEY && type != SFTI_JSON_STRING)) continue;
+        sft_span text = sfti_json_string(&json, &arena);
+        while (text.len > 0 && !found) {
+            const char *slash = memchr(text.data, '/', text.len);
+            size_t len = slash ? (size_t)(slash - text.data) : text.len;
+            found = is_one_file((sft_span){ text.data, len }, file, info->stem);
+            text = sfti_from(text, slash ? len + 1 : len);
+        }
+    }
+    sfti_arena_free(&arena);
+    return found;
+}
+
+/* A file that a mark names: whether it could be read, and its own mark. Each is looked at once, and
+ * once for each file whose mark is being read. */
+typedef struct sfti_origin {
+    struct sfti_origin *next;
+    const sfti_entry *entry;
+    bool is_read, is_apart; /* from marked */
+    sft_span mark, marked;
+} sfti_origin;
+
+static bool is_sound_json(sft_span text) {
+    sfti_json json;
+    sfti_json_begin(&json, text.data, text.len);
+    return sfti_json_next(&json) == SFTI_JSON_OBJECT && sfti_json_skip(&json) != SFTI_JSON_ERROR
+        && sfti_json_next(&json) == SFTI_JSON_END;
+}
+
+bool sfti_origin_there(sft_info *info, const sfti_sidecar_place *place, sft_span origin,
+                       sft_span marked) {
+    const char *ending = sfti_sidecar_ending(origin, place->stem);
+    sft_span text, error, apart;
+    /* a README, a configuration */
+    if (!ending) return sfti_folder_at(place->folder, origin) != NULL;
+    /* the file of the old name may be another model's by now */
+    const sfti_entry *entry = sfti_folder_find(place->folder, place->stem, ending);
+    if (!entry || info->options.header_only) return entry != NULL;
+    sfti_origin *known = info->marked;
+    while (known && known->entry != entry) known = known->next;
+    if (!known) {
+        known = sfti_info_take(info, sizeof *known);
+        sft_span path = sfti_sidecar_path(info, place->path, entry->name);
+        if (info->code || !known) return false;
+        bool json = sfti_ends_with(entry->name, ".json") || sfti_ends_with(entry->name, ".info");
+        *known = (sfti_origin){ .next = info->marked, .entry = entry };
+        known->is_read = sfti_sidecar_text(info, path, entry->name, &text, &error)
+                      && (!json || is_sound_json(text));
+        if (known->is_read) (void)sfti_derived_member(text, SFTI_DERIVED, &known->mark);
+        info->marked = known;
+    }
+    if (known->mark.data && !sft_span_equal(known->marked, marked)) {
+        known->marked = marked;
+        known->is_apart = sfti_derived_member(known->mark, "apart", &apart)
+                       && is_listed(info, apart, marked);
+    }
+    return known->is_read && !known->is_apart;
+}
+
+static const sfti_sidecar *sidecar_at(const sft_info *info, sft_span path) {
+    const sfti_sidecar *one = info->sidecars.first;
+    while (one && !sft_span_equal(one->path, path)) one = one->next;
+    return one;
+}
+
+bool sfti_label_names(const sft_info *info, sft_span path, sft_span file) {
+    const sfti_sidecar *one = sidecar_at(info, path);
+    sft_span origins;
+    bool is_marked = one ? one->mark.data && sfti_derived_member(one->mark, "derived", &origins)
+                         : path.len == 0 && sfti_info_metadata(info, SFTI_DERIVED_HEADER, &origins);
+    return is_marked && is_listed(info, origins, file);
+}
+
+bool sfti_label_is_apart(const sft_info *info, sft_span path, sft_span file) {
+    const sfti_sidecar *one = sidecar_at(info, path);
+    sft_span apart;
+    return one && one->mark.data && sfti_derived_member(one->mark, "apart", &apart)
+        && is_listed(info, apart, file);
+}
+
+typedef struct marked_file {
+    sft_info *info;
+    const sfti_sidecar_place *place;
+    sft_span name;
+} marked_file;
 
 static bool is_origin_there(void *ctx, sft_span origin) {
-    const sidecar_folder *place = ctx;
-    return sfti_origin_there(place->folder, place->stem, origin);
+    const marked_file *file = ctx;
+    return sfti_origin_there(file->info, file->place, origin, file->name);
 }
 
-static void read_sidecar(sft_info *info, const sidecar_folder *place, const sfti_sidecar_row *row,
-                         sft_span name) {
+static void read_sidecar(sft_info *info, const sfti_sidecar_place *place,
+                         const sfti_sidecar_row *row, sft_span name) {
+    marked_file file = { info, place, name };
     sft_span text, origins;
     sft_span path = sfti_sidecar_path(info, place->path, name);
     sfti_sidecar *sidecar = info->code ? NULL : sfti_sidecar_new(info, path, row->kind);
@@ -44,10 +133,9 @@ static void read_sidecar(sft_info *info, const sidecar_folder *place, const sfti
     sidecar->source = row->keys == &sfti_own_keys ? sft_span_cstr("own")
                                                   : sfti_info_join(info, "sidecar:", name);
     if (info->code || !sfti_sidecar_text(info, path, name, &text, &sidecar->error)) return;
-    sidecar->exported = sfti_derived_find(text, &origins);
-    if (sidecar->exported
-        && !sfti_derived_read(origins, &info->arena, is_origin_there, (void *)place,
-                              &info->derived))
+    if (sfti_derived_member(text, SFTI_DERIVED, &sidecar->mark)
+        && sfti_derived_member(sidecar->mark, "derived", &origins)
+        && !sfti_derived_read(origins, &info->arena, is_origin_there, &file, &info->derived))
         info->code = SFT_OUT_OF_MEMORY;
     sfti_sidecar_keys_ready();
     if (!info->code && row->keys) sfti_sidecar_read(info, sidecar, text, row->keys);
@@ -64,7 +152,7 @@ static bool is_other_adapter(sft_span stem) {
 
 /* The files that are there and were not found before: those named as the model, then, if these
  * speak for it, those with names of their own, one of a kind. */
-static void read_place(sft_info *info, const sidecar_folder *place, found_files *found) {
+static void read_place(sft_info *info, const sfti_sidecar_place *place, found_files *found) {
     const sfti_sidecar_row *rows[2 * SIDECAR_ROWS];
     sft_span names[2 * SIDECAR_ROWS];
     size_t own = sfti_sidecar_row_count, all = own + (place->speaks ? sfti_hub_row_count : 0);
@@ -163,7 +251,7 @@ static void follow_link(sft_info *info, found_files *found) {
     path = (sft_span){ target, whole.len - name.len - (whole.len > name.len + 1) };
     sft_info_folder *other = list_other_folder(info, path);
     if (!other) return;
-    sidecar_folder place = { other, sfti_info_copy(info, path), sfti_stem(name), false };
+    sfti_sidecar_place place = { other, sfti_info_copy(info, path), sfti_stem(name), false };
     place.speaks = sfti_folder_speaks(other, info, place.stem);
     read_place(info, &place, found);
     sft_info_folder_close(other);
@@ -177,7 +265,7 @@ void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder) {
     if (!folder) folder = own = list_other_folder(info, info->folder);
     if (folder) {
         const sfti_entry *model = sfti_folder_at(folder, sfti_path_name(info->path));
-        sidecar_folder place = { folder, info->folder, info->stem, false };
+        sfti_sidecar_place place = { folder, info->folder, info->stem, false };
         if (!model) place.stem = sfti_folder_stem(folder, info);
         place.speaks = info->one_model = sfti_folder_speaks(folder, info, info->stem);
         sft_span source = sft_span_cstr("folder"), name = folder->name, repo = folder->repo;

@@ -42,9 +42,18 @@ const sfti_entry *sfti_folder_find(const sft_info_folder *folder, sft_span stem,
                                    const char *suffix);
 /* The entry of exactly that name, or NULL. */
 const sfti_entry *sfti_folder_at(const sft_info_folder *folder, sft_span name);
-/* Whether a file that a mark names (text/derived.h) is still beside the model: under its name, or
- * as a sidecar of that kind, if the model has another name by now. */
-bool sfti_origin_there(const sft_info_folder *folder, sft_span stem, sft_span origin);
+/* One folder to look in: the path's own, or that of the link's target. */
+typedef struct sfti_sidecar_place {
+    const sft_info_folder *folder;
+    sft_span path, stem;
+    bool speaks; /* rule 7 */
+} sfti_sidecar_place;
+
+/* Whether a file that a mark names (text/derived.h) still tells something beside the model: under
+ * its name, or as a sidecar of that kind, if the model has another name by now. What cannot be read
+ * tells nothing, and one that the marked file (or "model") is apart from nothing of it. */
+bool sfti_origin_there(sft_info *info, const sfti_sidecar_place *place, sft_span origin,
+                       sft_span marked);
 /* The stem of a model, no entry of whose name is there, as its folder spells it: the case, or the
  * composition of letters, may be another where the file system does not mind. */
 sft_span sfti_folder_stem(const sft_info_folder *folder, sft_info *info);

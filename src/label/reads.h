@@ -13,9 +13,9 @@ bool sfti_header_reads(sft_span key);
  * "a.swarm.json" ends in ".json" beside "a.swarm". NULL if none is named so. */
 const char *sfti_sidecar_ending(sft_span name, sft_span stem);
 
-/* Of the mark (text/derived.h) of the sidecar that the label has under this path (empty: of the
- * header): whether it names this file as an origin, under this name or one of an older stem; and
- * whether this file, or "model", is apart from it. */
+/* What the mark (text/derived.h) of the sidecar that the label has under this path (empty: of the
+ * header) says: whether it names this file as an origin, under this name or one of an older stem;
+ * and whether this file, or "model", is apart from it. */
 bool sfti_label_names(const sft_info *info, sft_span path, sft_span file);
 bool sfti_label_is_apart(const sft_info *info, sft_span path, sft_span file);
 

@@ -1,14 +1,15 @@
 /* Marks of exports: which values of a JSON text were derived from other files, so that they are
  * no facts of their own as long as these files are there.
  *
- * A text that was exported has the member SFTI_DERIVED: {"derived": {ORIGIN: [DIGEST, …]}}. ORIGIN
- * is the name of a file beside the model, several of them joined by '/', or SFTI_DERIVED_MODEL: the
- * model itself. A digest is of a value and its place, 16 hexadecimal digits; whoever changes a value
- * takes it out of the mark, and whoever writes the text anew without the member takes all of it out.
+ * A text that was exported has the member SFTI_DERIVED: {"derived": {ORIGIN: [DIGEST, ...]}}.
+ * ORIGIN is the name of a file beside the model, several of them joined by '/', or
+ * SFTI_DERIVED_MODEL: the model itself. A digest is of a value and its place, 16 hexadecimal
+ * digits; whoever changes a value takes it out of the mark, and whoever writes the text anew
+ * without the member takes all of it out.
  *
- * {"apart": [NAME, …]} beside "derived" are files (or SFTI_DERIVED_MODEL) whose marks named this one
- * when it was not there, so that their values counted: this file was made of them, and they go on
- * to count. Otherwise two files could each be derived from the other, and nobody would tell what
+ * {"apart": [NAME, ...]} beside "derived" are files (or SFTI_DERIVED_MODEL) whose marks named this
+ * one when it was not there, so that their values counted: this file was made of them, and they go
+ * on to count. Otherwise two files could each be derived from the other, and nobody would tell what
  * both hold. */
 #ifndef SFTI_DERIVED_H
 #define SFTI_DERIVED_H

@@ -17,14 +17,14 @@ typedef struct found_files {
     uint64_t previews;
 } found_files;
 
-static bool is_one_file(sft_span a, sft_span b, sft_span stem) {
+static bool is_one_sidecar(sft_span a, sft_span b, sft_span stem) {
     const char *ending = sfti_sidecar_ending(a, stem);
     return sft_span_equal(a, b) || (ending && sfti_sidecar_ending(b, stem) == ending);
 }
 
 /* Whether the file is among the keys of an object, parts of which '/' joins, or the texts of a
  * list. */
-static bool is_listed(const sft_info *info, sft_span list, sft_span file) {
+static bool is_named_in(const sft_info *info, sft_span list, sft_span file) {
     sfti_arena arena = { .alloc = info->arena.alloc };
     sfti_json json;
     bool found = false;
@@ -37,7 +37,7 @@ static bool is_listed(const sft_info *info, sft_span list, sft_span file) {
         while (text.len > 0 && !found) {
             const char *slash = memchr(text.data, '/', text.len);
             size_t len = slash ? (size_t)(slash - text.data) : text.len;
-            found = is_one_file((sft_span){ text.data, len }, file, info->stem);
+            found = is_one_sidecar((sft_span){ text.data, len }, file, info->stem);
             text = sfti_from(text, slash ? len + 1 : len);
         }
     }
@@ -86,7 +86,7 @@ bool sfti_origin_there(sft_info *info, const sfti_sidecar_place *place, sft_span
     if (known->mark.data && !sft_span_equal(known->marked, marked)) {
         known->marked = marked;
         known->is_apart = sfti_derived_member(known->mark, "apart", &apart)
-                       && is_listed(info, apart, marked);
+                       && is_named_in(info, apart, marked);
     }
     return known->is_read && !known->is_apart;
 }
@@ -102,14 +102,14 @@ bool sfti_label_names(const sft_info *info, sft_span path, sft_span file) {
     sft_span origins;
     bool is_marked = one ? one->mark.data && sfti_derived_member(one->mark, "derived", &origins)
                          : path.len == 0 && sfti_info_metadata(info, SFTI_DERIVED_HEADER, &origins);
-    return is_marked && is_listed(info, origins, file);
+    return is_marked && is_named_in(info, origins, file);
 }
 
 bool sfti_label_is_apart(const sft_info *info, sft_span path, sft_span file) {
     const sfti_sidecar *one = sidecar_at(info, path);
     sft_span apart;
     return one && one->mark.data && sfti_derived_member(one->mark, "apart", &apart)
-        && is_listed(info, apart, file);
+        && is_named_in(info, apart, file);
 }
 
 typedef struct marked_file {

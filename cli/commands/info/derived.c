@@ -71,13 +71,26 @@ static sft_span target_of(const cli_saving *saving) {
     return (sft_span){ own.data + sizeof prefix - 1, own.len - (sizeof prefix - 1) };
 }
 
-bool cli_origin_tells(const cli_saving *saving, sft_span origin) {
+/* A mark may name one file many times, and be long itself. */
+static bool is_apart(cli_saving *saving, const sft_node *one) {
+    sft_span target = target_of(saving);
+    size_t i = 0;
+    if (!sft_span_equal(target, saving->asked_for)) saving->asked_count = 0;
+    saving->asked_for = target;
+    while (i < saving->asked_count && saving->asked[i] != one) i++;
+    if (i < saving->asked_count) return saving->is_apart[i];
+    if (i == CLI_ORIGINS_ASKED) i--; /* no model has so many */
+    saving->asked[i] = one;
+    saving->asked_count = i + 1;
+    return saving->is_apart[i] = sfti_label_is_apart(saving->model->info,
+                                                     sft_node_text(one, "path"), target);
+}
+
+bool cli_origin_tells(cli_saving *saving, sft_span origin) {
     const sft_node *one = cli_origin(saving, origin);
     sft_span match = one ? sft_node_text(one, "match") : (sft_span){ "", 0 };
     return one && sft_node_text(one, "error").len == 0 && !cli_is(match, "differs")
-        && !cli_is(match, "size-differs")
-        && !sfti_label_is_apart(saving->model->info, sft_node_text(one, "path"),
-                                target_of(saving));
+        && !cli_is(match, "size-differs") && !is_apart(saving, one);
 }
 
 void cli_put_apart(cli_saving *saving, sfti_json_writer *w) {

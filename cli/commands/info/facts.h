@@ -8,6 +8,7 @@
 #include "safetensors_tree.h"
 
 #define CLI_SAVE_TRUST 60 /* by default */
+#define CLI_ORIGINS_ASKED 64
 
 /* One model's facts on their way to one place. */
 typedef struct cli_saving {
@@ -20,6 +21,10 @@ typedef struct cli_saving {
     sft_span old;   /* the JSON object that is there without what an export wrote, or empty */
     sft_span without; /* a source that is left out: what is then missing is from there */
     const sft_node *left_out; /* its file among the sidecars, or NULL */
+    const sft_node *asked[CLI_ORIGINS_ASKED]; /* files that were asked whether they are apart from */
+    sft_span asked_for;                       /* this place; each is asked once */
+    bool is_apart[CLI_ORIGINS_ASKED];
+    size_t asked_count;
     size_t count;   /* facts written */
     bool is_full;   /* memory ran out */
 } cli_saving;
@@ -65,7 +70,7 @@ sft_code cli_derive(cli_saving *saving, cli_derived_render *render, void *ctx, s
 const sft_node *cli_origin(const cli_saving *saving, sft_span origin);
 /* Whether it is there and was believed: one that could be read, is not of another file, and does
  * not stand apart from the place that is written. */
-bool cli_origin_tells(const cli_saving *saving, sft_span origin);
+bool cli_origin_tells(cli_saving *saving, sft_span origin);
 /* The member "apart" of the mark (text/derived.h): what the file that is written has in it, or, if
  * it told nothing until now, all whose marks name it. */
 void cli_put_apart(cli_saving *saving, sfti_json_writer *w);

@@ -21,8 +21,8 @@ typedef struct cli_saving {
     sft_span old;   /* the JSON object that is there without what an export wrote, or empty */
     sft_span without; /* a source that is left out: what is then missing is from there */
     const sft_node *left_out; /* its file among the sidecars, or NULL */
-    const sft_node *asked[CLI_ORIGINS_ASKED]; /* files that were asked whether they are apart from */
-    sft_span asked_for;                       /* this place; each is asked once */
+    const sft_node *asked[CLI_ORIGINS_ASKED]; /* files that were asked, each once, whether they */
+    sft_span asked_for;                       /* are apart from this place */
     bool is_apart[CLI_ORIGINS_ASKED];
     size_t asked_count;
     size_t count;   /* facts written */

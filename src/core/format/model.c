@@ -137,11 +137,12 @@ static bool index_keys(sfti_parser *r) {
         }
         if (i >= count) continue;
         sft_span key = placed_span(m, m->metadata[i].key);
-        const char *at = name_offset(r, key) == SFT_NO_OFFSET ? r->text.data : key.data;
-        if (most && key.len > most
-            && !sfti_report_limit(r, SFT_NAME_TOO_LONG, at, NULL, "a key length in bytes", most,
-                                  key.len))
-            return false;
+        if (most && key.len > most) {
+            const char *at = name_offset(r, key) == SFT_NO_OFFSET ? r->text.data : key.data;
+            if (!sfti_report_limit(r, SFT_NAME_TOO_LONG, at, NULL, "a key length in bytes", most,
+                                   key.len))
+                return false;
+        }
         *hash = sfti_names_hash(key, r->seed);
         sfti_names_prefetch(&m->keys, *hash);
     }

@@ -16,7 +16,7 @@ const char *sfti_sidecar_ending(sft_span name, sft_span stem);
 /* What the mark (text/derived.h) of the sidecar that the label has under this path (empty: of the
  * header) says: whether it names this file as an origin, under this name or one of an older stem;
  * and whether this file, or "model", is apart from it. */
-bool sfti_label_names(const sft_info *info, sft_span path, sft_span file);
-bool sfti_label_is_apart(const sft_info *info, sft_span path, sft_span file);
+bool sfti_label_names(sft_info *info, sft_span path, sft_span file);
+bool sfti_label_is_apart(sft_info *info, sft_span path, sft_span file);
 
 #endif

@@ -94,7 +94,7 @@ bool cli_origin_tells(cli_saving *saving, sft_span origin) {
 }
 
 void cli_put_apart(cli_saving *saving, sfti_json_writer *w) {
-    const sft_info *info = saving->model->info;
+    sft_info *info = saving->model->info;
     const sft_node *next = cli_first(saving->root, "sidecars");
     sft_span target = target_of(saving), path = { "", 0 };
     sft_span name = sft_span_cstr(SFTI_DERIVED_MODEL);

@@ -22,26 +22,13 @@ static bool is_one_sidecar(sft_span a, sft_span b, sft_span stem) {
     return sft_span_equal(a, b) || (ending && sfti_sidecar_ending(b, stem) == ending);
 }
 
-/* Whether the file is among the keys of an object, parts of which '/' joins, or the texts of a
- * list. */
-static bool is_named_in(const sft_info *info, sft_span list, sft_span file) {
-    sfti_arena arena = { .alloc = info->arena.alloc };
+static bool is_in_list(sft_info *info, sft_span list, sft_span file) {
     sfti_json json;
-    bool found = false;
     sfti_json_begin(&json, list.data, list.len);
-    sfti_json_type type = sfti_json_next(&json);
-    for (; type != SFTI_JSON_END && type != SFTI_JSON_ERROR && !found;
-         type = sfti_json_next(&json)) {
-        if (json.depth != 1 || (type != SFTI_JSON_KEY && type != SFTI_JSON_STRING)) continue;
-        sft_span text = sfti_json_string(&json, &arena);
-        while (text.len > 0 && !found) {
-            const char *slash = memchr(text.data, '/', text.len);
-            size_t len = slash ? (size_t)(slash - text.data) : text.len;
-            found = is_one_sidecar((sft_span){ text.data, len }, file, info->stem);
-            text = sfti_from(text, slash ? len + 1 : len);
-        }
-    }
-    sfti_arena_free(&arena);
+    bool found = false;
+    if (sfti_json_next(&json) != SFTI_JSON_ARRAY) return false;
+    while (!found && sfti_json_next(&json) == SFTI_JSON_STRING)
+        found = is_one_sidecar(sfti_json_string(&json, &info->arena), file, info->stem);
     return found;
 }
 
@@ -86,7 +73,7 @@ bool sfti_origin_there(sft_info *info, const sfti_sidecar_place *place, sft_span
     if (known->mark.data && !sft_span_equal(known->marked, marked)) {
         known->marked = marked;
         known->is_apart = sfti_derived_member(known->mark, "apart", &apart)
-                       && is_named_in(info, apart, marked);
+                       && is_in_list(info, apart, marked);
     }
     return known->is_read && !known->is_apart;
 }
@@ -97,19 +84,34 @@ static const sfti_sidecar *sidecar_at(const sft_info *info, sft_span path) {
     return one;
 }
 
-bool sfti_label_names(const sft_info *info, sft_span path, sft_span file) {
+typedef struct sought_file {
+    const sft_info *info;
+    sft_span file;
+    bool is_found;
+} sought_file;
+
+static bool look_for(void *ctx, sft_span origin) {
+    sought_file *sought = ctx;
+    sought->is_found |= is_one_sidecar(origin, sought->file, sought->info->stem);
+    return true;
+}
+
+bool sfti_label_names(sft_info *info, sft_span path, sft_span file) {
     const sfti_sidecar *one = sidecar_at(info, path);
+    sought_file sought = { info, file, false };
+    sfti_derived all;
     sft_span origins;
     bool is_marked = one ? one->mark.data && sfti_derived_member(one->mark, "derived", &origins)
                          : path.len == 0 && sfti_info_metadata(info, SFTI_DERIVED_HEADER, &origins);
-    return is_marked && is_named_in(info, origins, file);
+    if (is_marked) (void)sfti_derived_read(origins, &info->arena, look_for, &sought, &all);
+    return sought.is_found;
 }
 
-bool sfti_label_is_apart(const sft_info *info, sft_span path, sft_span file) {
+bool sfti_label_is_apart(sft_info *info, sft_span path, sft_span file) {
     const sfti_sidecar *one = sidecar_at(info, path);
     sft_span apart;
     return one && one->mark.data && sfti_derived_member(one->mark, "apart", &apart)
-        && is_named_in(info, apart, file);
+        && is_in_list(info, apart, file);
 }
 
 typedef struct marked_file {

@@ -2,7 +2,7 @@
 # nothing can be made for the system that builds, programs read the records themselves.
 set(sft_reader cmake/records_tables.c src/text/text.c src/label/tensors/fitting_lines.c
     src/core/format/dtype.c)
-foreach(name error guess mem number order utf8)
+foreach(name error guess json_lex mem number order utf8)
     list(APPEND sft_reader src/core/base/${name}.c)
 endforeach()
 foreach(name ask grammar read refuse words)

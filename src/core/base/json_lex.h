@@ -133,23 +133,7 @@ static inline bool sfti_lex_string(sfti_lex *lex, sft_span *text, bool *escaped)
 
 /* ── Numbers ── */
 
-#define SFTI_LEX_TENS(n) 1e##n##0, 1e##n##1, 1e##n##2, 1e##n##3, 1e##n##4, \
-                         1e##n##5, 1e##n##6, 1e##n##7, 1e##n##8, 1e##n##9
-
-static inline double sfti_lex_power10(int64_t exponent) {
-    static const double powers[] = {
-        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9,
-        SFTI_LEX_TENS(1), SFTI_LEX_TENS(2), SFTI_LEX_TENS(3), SFTI_LEX_TENS(4),
-        SFTI_LEX_TENS(5), SFTI_LEX_TENS(6), SFTI_LEX_TENS(7), SFTI_LEX_TENS(8),
-        SFTI_LEX_TENS(9), SFTI_LEX_TENS(10), SFTI_LEX_TENS(11), SFTI_LEX_TENS(12),
-        SFTI_LEX_TENS(13), SFTI_LEX_TENS(14), SFTI_LEX_TENS(15), SFTI_LEX_TENS(16),
-        SFTI_LEX_TENS(17), SFTI_LEX_TENS(18), SFTI_LEX_TENS(19), SFTI_LEX_TENS(20),
-        SFTI_LEX_TENS(21), SFTI_LEX_TENS(22), SFTI_LEX_TENS(23), SFTI_LEX_TENS(24),
-        SFTI_LEX_TENS(25), SFTI_LEX_TENS(26), SFTI_LEX_TENS(27), SFTI_LEX_TENS(28),
-        SFTI_LEX_TENS(29), 1e300, 1e301, 1e302, 1e303, 1e304, 1e305, 1e306, 1e307, 1e308,
-    };
-    return powers[exponent];
-}
+double sfti_lex_power10(int64_t exponent); /* 0 to 308 */
 
 /* Whether significand * 10^exponent is finite, computed as the official reader does (a
  * double and one multiplication), for its verdict hangs on that rounding. */

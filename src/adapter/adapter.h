@@ -87,6 +87,8 @@ void sfti_lora_close(sfti_lora *lora);
 sft_code sfti_lora_told(sft_code code, sft_error *err);
 /* A failure, with what to try next. */
 sft_code sfti_lora_hint(sft_code code, sft_hint hint, sft_error *err);
+/* Refuses factors that are codes of other values. */
+sft_code sfti_lora_check_codes(const sfti_lora *lora, sft_error *err);
 /* Refuses a module of which a configuration tells another method or rank than its tensors. */
 sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m, sft_error *err);
 /* Whether both factors of a LoKr are whole, and PEFT's configuration tells their scale. */

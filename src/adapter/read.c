@@ -499,23 +499,6 @@ sft_code sfti_lora_hint(sft_code code, sft_hint hint, sft_error *err) {
     return code;
 }
 
-/* Integers are codes of floats, whose scale nothing here tells; an alpha may be one. */
-static sft_code check_floats(const sfti_lora *lora, const sfti_lora_module *m, sft_error *err) {
-    for (int i = 1; i < SFTI_SLOTS; i++) {
-        const sft_tensor *tensor = sfti_lora_tensor(lora, m, (sfti_adapter_slot)i);
-        bool number = i == SFTI_SLOT_ALPHA
-                   || (m->type == SFTI_TYPE_IA3 && i == SFTI_SLOT_IA3_ON_INPUT);
-        if (!tensor || number || sft_dtype_describe(tensor->dtype)->kind == SFT_KIND_FLOAT)
-            continue;
-        sft_code code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
-                                         "expected floats, found %s: codes of an adapter that is "
-                                         "quantised, whose scale is not known here",
-                                         sft_dtype_describe(tensor->dtype)->name);
-        return sfti_lora_hint(code, SFT_HINT_ADAPTER_PROGRAM, err);
-    }
-    return SFT_OK;
-}
-
 /* No program has magnitudes beside a whole difference, (IA)^3 or a rotation. */
 static sft_code check_magnitude(const sfti_lora *lora, const sfti_lora_module *m, sft_error *err) {
     const sft_tensor *tensor = sfti_lora_tensor(lora, m, SFTI_SLOT_MAGNITUDE);
@@ -573,9 +556,9 @@ sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft
     if (!code) code = drop_empty(out, err);
     if (!code) code = sfti_lora_take_bases(out, err);
     if (!code) code = sfti_lora_config_work(out, out->count, err);
+    if (!code) code = sfti_lora_check_codes(out, err);
     for (size_t i = 0; !code && i < out->count; i++) {
-        code = check_floats(out, &out->modules[i], err);
-        if (!code) code = check_magnitude(out, &out->modules[i], err);
+        code = check_magnitude(out, &out->modules[i], err);
         if (!code) code = size_module(out, &out->modules[i], err);
         if (!code) code = scale_module(out, &out->modules[i], err);
     }

@@ -208,7 +208,7 @@ BAD = {
                shaped("weight_scale", ROWS, 1), shaped("weight_scale", 2, 4),
                shaped("weight_scale", 2), shaped("weight_scale", 1, COLUMNS),
                shaped("weight_scale", 0), shaped("input_scale", ROWS),
-               valued("weight_scale", NAN), valued("weight_scale", INF),
+               shaped("weight", ROWS, COLUMNS, dtype="BF16"), valued("weight_scale", NAN), valued("weight_scale", INF),
                valued("weight_scale", -INF)),
     "e5m2": (lost("weight_scale"), coded("F8_E4M3"), coded("I8"), shaped("weight_scale", ROWS)),
     "int8": (lost("weight_scale"), coded("F8_E4M3"), coded("U8"), shaped("weight_scale", 2),

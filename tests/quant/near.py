@@ -39,6 +39,10 @@ COMMANDS = (("convert", "{f}", "-o", "{o}", "--dequantize", "--dtype", "F32"),
             ("convert", "{f}", "-o", "{o}", "--quantize", "fp8", "--from-quantised"),
             ("merge", "--method", "linear", "{f}", "{g}", "-o", "{o}"),
             ("lora", "merge", "{f}", "{l}", "-o", "{o}"))
+# Of a model and an adapter whose factor is such a tensor.
+ADAPTER_COMMANDS = (("lora", "resize", "{f}", "-o", "{o}", "--rank", "2"), ("lora", "info", "{f}"),
+                    ("lora", "stack", "{f}", "{l}", "-o", "{o}"),
+                    ("lora", "merge", "{g}", "{f}", "-o", "{o}", "--ignore-unmatched"))
 # They have such companions themselves.
 MEANT = ("IBert", "Inkling")
 
@@ -93,6 +97,17 @@ def refusals(folder):
                         os.remove(paths["o"])
                 passed += not bad
                 problems += bad
+    save(paths["g"], {"l.a.weight": floats(SIDE, SIDE)})
+    for dtype in ("F8_E4M3", "F8_E5M2"):
+        codes = (dtype, [4, SIDE], bytes(i * 7 % 120 for i in range(4 * SIDE)))
+        for odd in ODD:
+            save(paths["f"], {"l.a.lora_A.weight": codes, "l.a.lora_A" + odd: floats(4, 1),
+                              "l.a.lora_B.weight": floats(SIDE, 4)})
+            done = [(words[1], run([w.format(**paths) for w in words])) for words in ADAPTER_COMMANDS]
+            bad = ["%s factors beside %s: lora %s: exit %d %s" % (dtype, odd, verb, status, said)
+                   for verb, (status, said) in done if status != 1 or "l.a" not in said]
+            passed += not bad
+            problems += bad
     # Codes of bitsandbytes in BF16, whose scales have a dtype that none has.
     save(paths["f"], {"l.a.weight": ("BF16", [512], bytes(1024)),
                       "l.a.weight.absmax": ("F16", [32], bytes(64)),

@@ -381,7 +381,8 @@ static sft_code find_declared(sfti_quant_search *search, uint32_t i,
     sfti_match match = { .told = true };
     sft_code code = sfti_declared_find(declared, layer, search->arena, &format, &match.layout, err);
     if (code) return code;
-    if (!sfti_quant_has(t))
+    search->unfit = !sfti_quant_has(t);
+    if (search->unfit)
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
                                 "expected quantised values, as which it is declared, found %s",
                                 sft_dtype_describe(t->dtype)->name);

@@ -177,6 +177,13 @@ def test_nothing_of_the_caller_changes(tmp_path):
     assert all(tensors[k] is kept[k] for k in kept)
 
 
+def test_save_model_writes_the_metadata_that_it_is_given(tmp_path):
+    for metadata in (None, {}, {"k": "v"}):
+        save_model(torch.nn.Linear(2, 2), tmp_path / "m", metadata)
+        with safe_open(tmp_path / "m", "pt") as file:
+            assert file.metadata() == metadata
+
+
 # ── Shared memory ──
 
 def test_overlap_is_of_all_and_not_of_neighbours():

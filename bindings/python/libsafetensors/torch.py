@@ -527,12 +527,13 @@ def save_model(model: torch.nn.Module, filename: Path,
             del state[name]
     if force_contiguous:
         state = {name: tensor.contiguous() for name, tensor in state.items()}
+    told = notes if notes or metadata is not None else None
     try:
         if max_shard_size is not None:
-            _save_shards(state, filename, notes or None, max_shard_size,
+            _save_shards(state, filename, told, max_shard_size,
                          **options)  # type: ignore[misc]
             return
-        (replaced(__name__, "save_file") or save_file)(state, filename, metadata=notes or None,
+        (replaced(__name__, "save_file") or save_file)(state, filename, metadata=told,
                                                        **options)
     except ValueError as error:
         if force_contiguous or all(tensor.is_contiguous() for tensor in state.values()):

@@ -316,14 +316,11 @@ static bool names_folder(sft_span text) {
     static const char *const folders[] = { "img", "imgs", "image", "images", "dataset", "data",
                                            "concept", "concepts", "train", "training", "subject",
                                            "photos", "pics", "pictures", "default" };
-    char key[SFTI_WORD_MOST];
     sft_span piece;
     while (sfti_next_piece(&text, ',', &piece)) {
         piece = sfti_trim(piece);
-        if (piece.len > sizeof key) return false;
-        sft_span low = { key, sfti_word_key(piece, key) };
-        if (piece.len > 0 && !sfti_is_generic_tag(piece) && !sfti_is_weak_name(low)
-            && !SFTI_ONE_OF(low, folders, sfti_is))
+        if (piece.len > 0 && !sfti_is_generic_tag(piece) && !sfti_is_weak_name(piece)
+            && !SFTI_ONE_OF(piece, folders, sfti_same_letters))
             return false;
     }
     return true;

@@ -137,11 +137,10 @@ static sft_span leading(const sfti_tags *tags, sft_span text, size_t words) {
 
 /* Captions are cut at commas: a part that goes on with a sentence begins no caption. Where
  * captions begin with a capital, that is any with a small function word. */
-static bool goes_on(sft_span text, bool capital) {
-    static const char *const joints[] = { "and", "but", "or", "which", "while" };
+static bool continues_caption(sft_span text, bool capital) {
     sft_span word;
     if (!NEXT_WORD(&text, &word)) return true;
-    return SFTI_ONE_OF(word, joints, sfti_is)
+    return sfti_number_among("and but or which while", word) >= 0
         || (capital && word.data[0] >= 'a' && sfti_is_function_word(word));
 }
 
@@ -153,7 +152,7 @@ static sft_span shared_phrase(const sfti_tags *tags, uint64_t captions) {
         sft_span text = tags->rows[i].text;
         if (tags->rows[i].total == 0) continue;
         if (tries == 0) capital = *text.data >= 'A' && *text.data <= 'Z'; /* a caption's first */
-        if (goes_on(text, capital)) continue;
+        if (continues_caption(text, capital)) continue;
         tries++;
         sft_span phrase = leading(tags, text, phrase_length(tags, text, captions));
         if (phrase.len > best.len) best = phrase;

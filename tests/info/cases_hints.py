@@ -39,15 +39,6 @@ def captions(*texts):
         "ss_dataset_dirs": json.dumps({"1_img": {"n_repeats": 1, "img_count": len(texts)}})})}
 
 
-def class_tokens(tokens, counts, folder="10_anna set two"):
-    """Twenty images of a folder, whose captions have these tags."""
-    return {"fox.safetensors": Model(XL, {
-        "ss_tag_frequency": json.dumps({folder: counts}),
-        "ss_datasets": json.dumps([{"subsets": [{
-            "img_count": 20, "num_repeats": 10, "image_dir": "10_anna set two",
-            "class_tokens": tokens, "is_reg": False}]}])})}
-
-
 def each(text, *parts):
     return captions(*(text % part for part in parts))
 
@@ -148,17 +139,6 @@ CASES = {
                          "un chien sur la plage"),
     "words.spanish": each("una foto de %s", "una mujer en la calle", "un hombre en el coche",
                           "un perro en la playa"),
-    "class.captioned": class_tokens("anna set two", {"zkj woman": 20, "red dress": 3, "smile": 9}),
-    "class.longer": class_tokens("anna", {"zkj woman": 20, "annabel": 20}),
-    "class.some": class_tokens("anna set two", {"zkj woman": 12, "anna set two": 8}),
-    "class.uncounted": class_tokens("anna set two", {"zkj woman": 12, "smile": 6}),
-    "class.list": class_tokens("Anna_Two, woman", {"anna_two": 20, "woman": 20, "zkj": 20}),
-    "class.list-captioned": class_tokens("anna, woman", {"woman": 20, "zkj": 20}),
-    "class.sentences": class_tokens("anna", {"a photo of anna number %d here" % n: 1
-                                             for n in range(20)}),
-    "class.accent": class_tokens("\u00c9milie", {"\u00e9milie": 8, "zkj": 12}),
-    "class.brackets": class_tokens("anna (two)", {"anna \\(two\\)": 8, "zkj": 12}),
-    "class.other": class_tokens("anna set two", {"zkj woman": 20}, "5_other"),
     "words.stem": {"learned_embeds.safetensors": Model("emb_params F32 4,768")},
     "words.stem-step": {"learned_embeds-steps-500.safetensors": Model("emb_params F32 4,768")},
     "words.stem-telling": {"silver_fox.safetensors": Model("emb_params F32 4,768")},

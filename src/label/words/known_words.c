@@ -99,44 +99,6 @@ bool sfti_is_declared(sft_info *info, sft_span word) {
     return false;
 }
 
-/* ── Class tokens ── */
-
-#define COUNTED_LEAST 0.95
-
-/* Whether a tag of the folder has the word, or that is not told: brackets, too much to read. */
-static bool may_have_word(const sfti_tags *tags, uint32_t folder, sft_span word, size_t *left) {
-    char low[SFTI_WORD_MOST];
-    if (word.len > sizeof low || memchr(word.data, '(', word.len)
-        || sfti_word_key(word, low) != word.len)
-        return true;
-    for (size_t i = 0; i < word.len; i++)
-        if (word.data[i] == '_') low[i] = '_';
-    for (size_t i = 0; i < tags->pair_count; i++) {
-        sft_span text = tags->rows[tags->pairs[i].tag].text;
-        if (*left <= text.len) return true;
-        *left -= 1;
-        if (tags->pairs[i].folder != folder) continue;
-        if (spelled_in(text, (sft_span){ low, word.len }).len > 0) return true;
-        *left -= text.len - 1;
-    }
-    return false;
-}
-
-bool sfti_never_trained(const sfti_tags *tags, const sfti_trigger *tokens, size_t *left) {
-    sft_span rest = tokens->text, piece;
-    if (tokens->folder.len == 0 || tags->pair_count == SFTI_TAG_PAIRS) return false;
-    uint32_t entry = sfti_names_find(&tags->folder_names, tokens->folder);
-    if (entry == SFTI_NO_NAME) return false;
-    const sfti_tag_folder *folder = &tags->folders[entry];
-    if (!folder->known || (double)folder->sum < COUNTED_LEAST * (double)folder->images)
-        return false;
-    while (sfti_next_piece(&rest, ',', &piece)) {
-        piece = sfti_trim(piece);
-        if (piece.len > 0 && !may_have_word(tags, entry, piece, left)) return true;
-    }
-    return false;
-}
-
 /* ── Inferred words ── */
 
 void sfti_candidate_put(sfti_candidates *all, const sfti_candidate *one) {

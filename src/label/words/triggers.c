@@ -10,7 +10,6 @@
 #define DEMOTED_TRUST 10
 #define MARKER_TRUST 88
 #define FOLDER_TRUST 40
-#define TAGS_READ_MOST ((size_t)4 << 20) /* bytes in which class tokens are looked for */
 
 /* ── Declared words: made clean ── */
 
@@ -190,12 +189,7 @@ static void list_tags(sfti_tags *tags) {
 
 static void infer_words(sft_info *info) {
     sfti_tags tags = { .info = info };
-    size_t left = TAGS_READ_MOST;
     if (sfti_tags_read(&tags)) {
-        for (sfti_trigger *t = info->triggers.first; t; t = t->next)
-            if (t->trust > FOLDER_TRUST && sfti_ends_with(t->source, "/class_tokens")
-                && sfti_never_trained(&tags, t, &left))
-                t->trust = FOLDER_TRUST;
         if (is_marker(&tags)) {
             sft_span text = sfti_info_copy(info, tags.folders[0].rest);
             sfti_info_trigger(info, text, sft_span_cstr("header:ss_tag_frequency"),

@@ -101,10 +101,6 @@ bool sfti_same_word(sft_span a, sft_span b);
 bool sfti_lists_word(sft_span text, sft_span word);
 /* Whether a word is declared, alone or as one of a list: in the first 64 KB of what is. */
 bool sfti_is_declared(sft_info *info, sft_span word);
-/* Whether no image of its folder was trained with class tokens. kohya's scripts use them for
- * images without a caption, and count them as tags: frequencies that cover the folder have them.
- * left: so many bytes of tags are still read. */
-bool sfti_never_trained(const sfti_tags *tags, const sfti_trigger *tokens, size_t *left);
 /* Whether a word of it, of three letters or more and not everyone's, is a word of
  * ss_output_name or of a folder's name. */
 bool sfti_has_name(const sfti_tags *tags, sft_span word);

@@ -29,6 +29,23 @@ def tags(*words, **more):
         "ss_dataset_dirs": json.dumps({"1_img": {"n_repeats": 1, "img_count": 20}})}, **more))}
 
 
+def captions(*texts):
+    """A training on these captions, which the scripts cut at commas."""
+    counts = {}
+    for part in (part.strip() for text in texts for part in text.split(",")):
+        counts[part] = counts.get(part, 0) + 1
+    return {"fox.safetensors": Model(XL, {
+        "ss_tag_frequency": json.dumps({"1_img": counts}),
+        "ss_dataset_dirs": json.dumps({"1_img": {"n_repeats": 1, "img_count": len(texts)}})})}
+
+
+def each(text, *parts):
+    return captions(*(text % part for part in parts))
+
+
+THINGS = ["a car in a garage", "two birds in a tree", "the sea at noon", "boats on a lake"]
+
+
 def titled(title, stem="silver_fox"):
     return {"Foxes/%s.safetensors" % stem: Model(ODD, {"modelspec.title": title})}
 
@@ -106,6 +123,22 @@ CASES = {
     "words.separator": tags("vx7 fox $$ solo", ss_datasets=json.dumps([{"subsets": [
         {"image_dir": "img", "img_count": 20, "keep_tokens_separator": "$$"}]}])),
     "words.no-separator": tags("vx7 fox $$ solo"),
+    "words.capital": each("The image shows %s. It is small.", *THINGS),
+    "words.pronoun": captions("He is standing next to her, he looks sad", "He is running",
+                              "He is eating, and he looks well"),
+    "words.shout": each("THE IMAGE SHOWS %s.", *(thing.upper() for thing in THINGS)),
+    "words.capital-near": each("A photo of IT man and %s.", *THINGS),
+    "words.name": each("Zkj woman and %s, and the mood is cheerful.", *THINGS),
+    "words.continued": each("This image depicts %s, and the mood is cheerful today.", *THINGS[:3]),
+    "words.continued-capital": each("Here we see %s, the paper is torn.", *THINGS),
+    "words.continued-near": each("%s, the zorgbot looks on.", *THINGS),
+    "words.files": captions("IMG_2031.jpg", "IMG_2032.jpg", "IMG_2033.jpg", "IMG_2034.jpg"),
+    "words.german": each("Ein Foto von %s", "einer Frau mit Hut", "einem Mann im Anzug",
+                         "einem Hund im Park"),
+    "words.french": each("une photo d'%s", "une femme avec une robe", "un homme dans la rue",
+                         "un chien sur la plage"),
+    "words.spanish": each("una foto de %s", "una mujer en la calle", "un hombre en el coche",
+                          "un perro en la playa"),
     "words.stem": {"learned_embeds.safetensors": Model("emb_params F32 4,768")},
     "words.stem-step": {"learned_embeds-steps-500.safetensors": Model("emb_params F32 4,768")},
     "words.stem-telling": {"silver_fox.safetensors": Model("emb_params F32 4,768")},

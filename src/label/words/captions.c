@@ -19,6 +19,23 @@ static bool word_byte(char c) {
 
 #define NEXT_WORD(rest, word) sfti_next_word(rest, word, word_byte)
 
+/* "IT", "HER": where captions have small letters, too, a word in capitals is no function word. */
+static bool is_spelled_out(const sfti_tags *tags, sft_span word) {
+    return tags->small_letters && word.len > 1 && word.data[1] >= 'A' && word.data[1] <= 'Z';
+}
+
+static bool says_nothing(const sfti_tags *tags, sft_span word) {
+    return sfti_is_common_word(word) && !is_spelled_out(tags, word);
+}
+
+/* Small letters of ASCII, and letters beyond it. */
+static bool has_small_letters(const sfti_tags *tags) {
+    for (size_t i = 0; i < tags->row_count; i++)
+        for (size_t k = 0; k < tags->rows[i].text.len; k++)
+            if ((unsigned char)tags->rows[i].text.data[k] >= 'a') return true;
+    return false;
+}
+
 /* ── How many captions have a word ── */
 
 typedef struct word_row {
@@ -103,28 +120,41 @@ static size_t phrase_length(const sfti_tags *tags, sft_span first, uint64_t capt
 
 /* The first so many words of a text, without function words at their end; empty unless one
  * of them says something. */
-static sft_span leading(sft_span text, size_t words) {
+static sft_span leading(const sfti_tags *tags, sft_span text, size_t words) {
     sft_span rest = text, word, phrase = { text.data, 0 };
     const char *begin = NULL;
     bool telling = false;
     for (size_t i = 0; i < words && NEXT_WORD(&rest, &word); i++) {
         if (!begin) begin = word.data;
-        if (sfti_is_function_word(word)) continue;
-        telling = telling || (!sfti_is_common_word(word) && !sfti_is_class_noun(word));
+        bool own = is_spelled_out(tags, word);
+        if (!own && sfti_is_function_word(word)) continue;
+        telling = telling || own || (!sfti_is_common_word(word) && !sfti_is_class_noun(word));
         phrase = (sft_span){ begin, (size_t)(word.data + word.len - begin) };
     }
     if (!telling || phrase.len > SFTI_WORD_MOST) phrase.len = 0;
     return phrase;
 }
 
+/* Captions are cut at commas: a part that goes on with a sentence begins no caption. Where
+ * captions begin with a capital, that is any with a small function word. */
+static bool continues_caption(sft_span text, bool capital) {
+    sft_span word;
+    if (!NEXT_WORD(&text, &word)) return true;
+    return sfti_number_among("and but or which while", word) >= 0
+        || (capital && word.data[0] >= 'a' && sfti_is_function_word(word));
+}
+
 static sft_span shared_phrase(const sfti_tags *tags, uint64_t captions) {
     sft_span best = { "", 0 };
+    bool capital = false;
     size_t tries = 0;
     for (size_t i = 0; i < tags->row_count && tries < PHRASE_TRIES; i++) {
-        if (tags->rows[i].total == 0) continue;
-        tries++;
         sft_span text = tags->rows[i].text;
-        sft_span phrase = leading(text, phrase_length(tags, text, captions));
+        if (tags->rows[i].total == 0) continue;
+        if (tries == 0) capital = *text.data >= 'A' && *text.data <= 'Z'; /* a caption's first */
+        if (continues_caption(text, capital)) continue;
+        tries++;
+        sft_span phrase = leading(tags, text, phrase_length(tags, text, captions));
         if (phrase.len > best.len) best = phrase;
     }
     return best;
@@ -139,7 +169,7 @@ static void frequent_words(sfti_tags *tags, const word_count *words, uint64_t ca
         sfti_candidate one = { row->text, { "", 0 }, WORD_TRUST,
                                sfti_share(row->count, captions), i, true, false };
         if (one.coverage < WORD_SHARE || captions < 3) continue;
-        if (sfti_is_common_word(row->text) || sfti_is_generic_tag(row->text)) continue;
+        if (says_nothing(tags, row->text) || sfti_is_generic_tag(row->text)) continue;
         judged++;
         bool has_name = sfti_is_declared(tags->info, row->text) || sfti_has_name(tags, row->text);
         sfti_candidate_put(has_name ? &named : &all, &one);
@@ -153,7 +183,7 @@ static void frequent_words(sfti_tags *tags, const word_count *words, uint64_t ca
 static void keep_words(sfti_tags *tags, const word_count *words) {
     size_t count = 0;
     for (size_t i = 0; i < words->count && count < tags->pair_cap; i++)
-        if (!sfti_is_common_word(words->rows[i].text))
+        if (!says_nothing(tags, words->rows[i].text))
             tags->rows[count++] = (sfti_tag_row){ words->rows[i].text, words->rows[i].count };
     tags->row_count = count;
 }
@@ -163,6 +193,7 @@ void sfti_sentence_words(sfti_tags *tags) {
     uint64_t sum = 0;
     for (size_t i = 0; i < tags->row_count; i++) sum += tags->rows[i].total;
     uint64_t captions = tags->known ? tags->images : sum;
+    tags->small_letters = has_small_letters(tags);
     sft_span phrase = shared_phrase(tags, captions);
     sfti_candidate begin = { phrase, { "", 0 }, PHRASE_TRUST, -1, 0, false, false };
     if (phrase.len > 0 && captions >= 3) sfti_list_word(tags, &begin);

@@ -17,10 +17,8 @@ static sft_span without_version(sft_span word) {
 }
 
 static bool strong_name(sft_span word) {
-    char key[SFTI_WORD_MOST];
-    if (word.len < 3 || word.len > sizeof key) return false;
-    sft_span low = { key, sfti_word_key(word, key) };
-    return !sfti_is_weak_name(low) && !sfti_is_function_word(low);
+    return word.len >= 3 && word.len <= SFTI_WORD_MOST && !sfti_is_weak_name(word)
+        && !sfti_is_function_word(word);
 }
 
 /* Whether two names share a word that is not everyone's. */

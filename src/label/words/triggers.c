@@ -313,18 +313,10 @@ static bool is_part_of_declared(const sft_info *info, const sfti_trigger *word) 
 
 /* "img", "1girl", "style": what folders of a data set are called for want of a word. */
 static bool names_folder(sft_span text) {
-    static const char *const folders[] = { "img", "imgs", "image", "images", "dataset", "data",
-                                           "concept", "concepts", "train", "training", "subject",
-                                           "photos", "pics", "pictures", "default" };
-    char key[SFTI_WORD_MOST];
     sft_span piece;
     while (sfti_next_piece(&text, ',', &piece)) {
         piece = sfti_trim(piece);
-        if (piece.len > sizeof key) return false;
-        sft_span low = { key, sfti_word_key(piece, key) };
-        if (piece.len > 0 && !sfti_is_generic_tag(piece) && !sfti_is_weak_name(low)
-            && !SFTI_ONE_OF(low, folders, sfti_is))
-            return false;
+        if (piece.len > 0 && !sfti_is_generic_tag(piece) && !sfti_is_weak_name(piece)) return false;
     }
     return true;
 }

@@ -51,6 +51,7 @@ typedef struct sfti_tags {
     bool separates[256]; /* bytes that begin a separator */
     uint64_t images; /* of all folders that count and have tags */
     bool known;      /* all of them recorded */
+    bool small_letters; /* its captions are not all in capitals */
 } sfti_tags;
 
 /* Zeroed but for info. False when there are no tags, or memory ran out (info->code). */
@@ -104,7 +105,7 @@ bool sfti_is_declared(sft_info *info, sft_span word);
  * ss_output_name or of a folder's name. */
 bool sfti_has_name(const sfti_tags *tags, sft_span word);
 
-/* vocabulary.c; words in lower case. */
+/* vocabulary.c; words in any case. */
 bool sfti_is_generic_tag(sft_span tag);    /* 1girl, solo, long hair, best quality */
 bool sfti_is_common_word(sft_span word);   /* the, with, photo, wearing */
 bool sfti_is_function_word(sft_span word); /* the, with, of: no phrase ends so */

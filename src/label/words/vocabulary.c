@@ -14,9 +14,12 @@ static sft_span word_around(sft_span list, size_t at) {
     return (sft_span){ list.data + at, end - at };
 }
 
-/* Each row of data/words.txt is sorted by bytes. */
-static bool is_among(sfti_producer list, sft_span word) {
+/* Each row of data/words.txt is sorted by bytes, and has words as sfti_word_key spells them. */
+static bool is_among(sfti_producer list, sft_span text) {
     const sfti_records *records = sfti_records_built_in();
+    char key[SFTI_WORD_MOST];
+    if (text.len > sizeof key) return false;
+    sft_span word = { key, sfti_word_key(text, key) };
     SFTI_EACH_ROW(row, records, SFTI_SAYS, list) {
         sft_span rest = sfti_row_text(row);
         while (rest.len > 0) {
@@ -59,8 +62,8 @@ bool sfti_is_generic_tag(sft_span tag) {
     if (tag.len == 0 || tag.len > sizeof key) return false;
     sft_span plain = { key, sfti_word_key(tag, key) };
     return sfti_begins(plain, "rating ") || sfti_begins(plain, "rating:") || is_year(plain)
-        || is_among(SFTI_SAYS_GENERIC, plain) || is_among(SFTI_SAYS_GENERIC, tag)
-        || is_among(SFTI_SAYS_NOUN, plain) || generic_shape(plain);
+        || is_among(SFTI_SAYS_GENERIC, plain) || is_among(SFTI_SAYS_NOUN, plain)
+        || generic_shape(plain);
 }
 
 bool sfti_is_function_word(sft_span word) {
@@ -76,7 +79,7 @@ bool sfti_is_class_noun(sft_span word) {
 }
 
 static bool is_version(sft_span word) {
-    size_t i = word.len > 1 && word.data[0] == 'v';
+    size_t i = word.len > 1 && (word.data[0] | 0x20) == 'v';
     for (size_t j = i; j < word.len; j++)
         if (word.data[j] < '0' || word.data[j] > '9') return false;
     return word.len > i;

@@ -532,15 +532,20 @@ static void lists_are_sorted(void **state) {
             sft_span rest = sfti_row_text(row), before = { "", 0 }, word;
             while (sfti_next_piece(&rest, ',', &word)) {
                 word = sfti_trim(word);
+                char key[SFTI_WORD_MOST];
                 assert_true(sfti_bytes_compare(before, word) < 0);
+                assert_int_equal(sfti_word_key(word, key), word.len);
+                assert_memory_equal(key, word.data, word.len);
                 before = word;
             }
         }
-    assert_int_equal(rows, 6);
+    assert_int_equal(rows, 9);
     assert_true(sfti_is_generic_tag(span("1boy")) && sfti_is_generic_tag(span("zettai ryouiki")));
     assert_true(sfti_is_generic_tag(span("worst score")) && sfti_is_weak_name(span("xl")));
     assert_true(sfti_is_function_word(span("a")) && sfti_is_common_word(span("young")));
     assert_true(sfti_is_class_noun(span("animal")) && sfti_is_class_noun(span("women")));
+    assert_true(sfti_is_function_word(span("The")) && sfti_is_common_word(span("SHOWS")));
+    assert_true(sfti_is_generic_tag(span("Source_Anime")) && sfti_is_weak_name(span("V2")));
     assert_false(sfti_is_generic_tag(span("1bo")) || sfti_is_generic_tag(span("zz")));
     assert_false(sfti_is_common_word(span("")) || sfti_is_weak_name(span(",")));
 }

@@ -21,7 +21,7 @@ typedef enum sfti_adapter_format {
 } sfti_adapter_format;
 extern const char *const sfti_format_names[SFTI_FORMATS];
 
-#define SFTI_ADAPTER_NAME 32
+#define SFTI_ADAPTER_NAME 40
 
 /* What stands before the names of layers. */
 typedef struct sfti_name_layout {

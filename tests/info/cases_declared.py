@@ -191,6 +191,10 @@ CASES = {
                  "m/other.safetensors": Model("model.layers.{0-1}.odd F16 8,8"),
                  "m/adapter_config.json": {"fine_tune_type": "lora", "model": "acme/base",
                                            "lora_parameters": {"rank": 8, "scale": 20.0}}},
+    # mlx-lm's DoRA without its configuration: m is the magnitude
+    "mlx.dora": Model("model.layers.{0-1}.self_attn.q_proj.lora_a F32 64,8\n"
+                      "model.layers.{0-1}.self_attn.q_proj.lora_b F32 8,64\n"
+                      "model.layers.{0-1}.self_attn.q_proj.m F32 64"),
     "mlx-adapter": beside({"fine_tune_type": "dora", "model": "acme/base", "lora_parameters": {
         "rank": 8, "scale": 20.0, "keys": ["self_attn.q_proj"]}},
         "model.layers.{0-1}.self_attn.q_proj.odd F16 8,8", "adapter_config.json",

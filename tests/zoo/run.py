@@ -36,9 +36,9 @@ PARTS, PARTS_RIGHT = 270, 205
 # LoRAs on parts of two models, and how many of these contradict themselves: the others show both.
 PAIRS, TORN = 200, 75
 # Near misses.
-NEAR = 241
+NEAR = 244
 # Cases by name, and what is asked of them.
-NAMED = 365
+NAMED = 400
 # Models and LoRAs a quarter larger.
 RESIZED = 550
 PASSED, FAILED = [], []

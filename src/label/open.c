@@ -222,7 +222,7 @@ static void add_part(sft_info *info, const sft_info_component *part) {
         info->weights.hidden = true;
     SFTI_PUSH(info, &info->components, sfti_component,
               .part = sfti_info_cstr(info, sft_span_cstr(part->name)),
-              .architecture = architecture,
+              .architecture = architecture, .trust = told ? told->trust : -1,
               .dtype = dtypes == 0 ? NULL
                      : dtypes > 1 ? "mixed" : sft_dtype_describe(first.dtype)->name,
               .bytes = sft_set_data_bytes(part->set),

@@ -58,8 +58,14 @@ static sfti_fact *new_fact(sft_info *info, sfti_fact_value value, sft_span sourc
 
 /* ── Children ── */
 
-/* What tensors show is true of the parent's children too, and a guess of siblings: one that is
- * declared stands first, with the trust of who declares it. A file's name declares nothing. */
+/* What tensors show is true of the parent's children too, and a guess of siblings. */
+static bool may_be(const sfti_records *records, sft_span told, sft_span shown, int trust) {
+    return sfti_architecture_within(records, told, shown)
+        || (trust <= GUESS_MOST && sfti_are_siblings(records, told, shown));
+}
+
+/* Such a child that is declared stands first, with the trust of who declares it. A file's name
+ * declares nothing. */
 static void prefer_child(const sfti_records *records, sfti_fact **first) {
     sfti_fact *measured = *first;
     if (!measured || measured->value.type != SFTI_TEXT || !sfti_is(measured->source, "tensors"))
@@ -69,14 +75,25 @@ static void prefer_child(const sfti_records *records, sfti_fact **first) {
         if (child->value.type != SFTI_TEXT || child->excluded || child->trust < CHILD_LEAST
             || sfti_is(child->source, "tensors")
             || sft_span_equal(child->value.text, measured->value.text)
-            || !(sfti_architecture_within(records, child->value.text, measured->value.text)
-                 || (measured->trust <= GUESS_MOST
-                     && sfti_are_siblings(records, child->value.text, measured->value.text))))
+            || !may_be(records, child->value.text, measured->value.text, measured->trust))
             continue;
         *link = child->next;
         child->next = measured;
         *first = child;
         return;
+    }
+}
+
+/* The component that the model is named after is what the model is. */
+static void settle_components(sft_info *info, const sfti_list *list) {
+    const sfti_fact *told = info->facts[SFT_FACT_ARCHITECTURE];
+    for (sfti_component *one = list->first; told && one; one = one->next) {
+        if (!one->architecture || told->trust < CHILD_LEAST
+            || !may_be(info->records, told->value.text, sft_span_cstr(one->architecture),
+                       one->trust))
+            continue;
+        one->architecture = sfti_info_cstr(info, told->value.text);
+        one->trust = told->trust;
     }
 }
 
@@ -560,6 +577,8 @@ void sfti_info_resolve(sft_info *info) {
     if (info->fitting && info->fitting->bases[0]) find_bases_conflict(info);
     if (seen.family) find_family_conflict(info, &seen);
     if (info->facts[SFT_FACT_ARCHITECTURE]) find_excluded_conflict(info);
+    settle_components(info, &info->components);
+    settle_components(info, &info->adapter.components);
     for (size_t i = 0; i < SFTI_COUNT(conflict_rows); i++) {
         const sfti_fact *facts = info->facts[conflict_rows[i].field];
         if (facts && facts->next)

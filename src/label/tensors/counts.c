@@ -103,6 +103,13 @@ static bool accompanies(const sfti_quant *quant, const sft_tensor *tensor) {
     return false;
 }
 
+/* Tokenizers, which ComfyUI keeps in text encoders, are files. */
+static bool is_file(const sft_tensor *tensor) {
+    static const char *const names[] = { "spiece_model", "tekken_model" };
+    sft_span name = sfti_from(tensor->name, module_before(tensor->name).len);
+    return tensor->dtype == SFT_U8 && tensor->rank == 1 && SFTI_ONE_OF(name, names, sfti_is);
+}
+
 /* ── How many weights codes are ── */
 
 static void take_side(sfti_cursor *at) {
@@ -193,7 +200,10 @@ static void count_codes(sfti_weights *weights, const sfti_quant *quant, size_t i
 void sfti_sum(sfti_sums *sums, const sfti_quant *quant, size_t i) {
     const sft_tensor *tensor = quant->view->by_name[i];
     uint64_t bytes = tensor->end - tensor->begin;
-    if (!accompanies(quant, tensor)) count_codes(&sums->weights, quant, i);
+    bool beside = accompanies(quant, tensor);
+    if (!beside && !is_file(tensor)) count_codes(&sums->weights, quant, i);
+    if (beside || has_integers(tensor->dtype) || is_bytes_column(quant, tensor))
+        sums->packed += bytes;
     sums->tensors++;
     sums->bytes += bytes;
     sums->by_dtype[tensor->dtype] += bytes;
@@ -206,17 +216,19 @@ void sfti_sum_all(sfti_sums *sums, const sfti_sums *more) {
     all->hidden = all->hidden || more->weights.hidden || !fits;
     sums->tensors += more->tensors;
     sums->bytes += more->bytes;
+    sums->packed += more->packed;
     for (int i = 0; i < SFT_DTYPE_COUNT; i++) sums->by_dtype[i] += more->by_dtype[i];
 }
 
 /* ── Components ── */
 
 void sfti_add_component(sft_info *info, sfti_list *list, const char *part,
-                        const char *architecture, const sfti_sums *sums) {
+                        const char *architecture, int trust, const sfti_sums *sums) {
     if (sums->tensors == 0) return;
     int dtype = sfti_main_dtype(sums);
     const char *name = dtype == SFT_DTYPE_COUNT ? "mixed"
                                                 : sft_dtype_describe((sft_dtype)dtype)->name;
     SFTI_PUSH(info, list, sfti_component, .part = part, .architecture = architecture,
-              .dtype = name, .bytes = sums->bytes, .weights = sums->weights);
+              .trust = architecture ? trust : -1, .dtype = name, .bytes = sums->bytes,
+              .weights = sums->weights);
 }

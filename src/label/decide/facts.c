@@ -85,10 +85,12 @@ static void prefer_child(const sfti_records *records, sfti_fact **first) {
 }
 
 /* The component that the model is named after is what the model is. */
-static void settle_components(sft_info *info, const sfti_list *list) {
+static void settle_components(sft_info *info) {
     const sfti_fact *told = info->facts[SFT_FACT_ARCHITECTURE];
-    for (sfti_component *one = list->first; told && one; one = one->next) {
-        if (!one->architecture || told->trust < CHILD_LEAST
+    sfti_component *one = info->components.first;
+    if (!told || told->trust < CHILD_LEAST) return;
+    for (one = one ? one : info->adapter.components.first; one; one = one->next) {
+        if (!one->architecture
             || !may_be(info->records, told->value.text, sft_span_cstr(one->architecture),
                        one->trust))
             continue;
@@ -577,8 +579,7 @@ void sfti_info_resolve(sft_info *info) {
     if (info->fitting && info->fitting->bases[0]) find_bases_conflict(info);
     if (seen.family) find_family_conflict(info, &seen);
     if (info->facts[SFT_FACT_ARCHITECTURE]) find_excluded_conflict(info);
-    settle_components(info, &info->components);
-    settle_components(info, &info->adapter.components);
+    settle_components(info);
     for (size_t i = 0; i < SFTI_COUNT(conflict_rows); i++) {
         const sfti_fact *facts = info->facts[conflict_rows[i].field];
         if (facts && facts->next)

@@ -105,9 +105,8 @@ static bool accompanies(const sfti_quant *quant, const sft_tensor *tensor) {
 
 /* Tokenizers, which ComfyUI keeps in text encoders, are files. */
 static bool is_file(const sft_tensor *tensor) {
-    static const char *const names[] = { "spiece_model", "tekken_model" };
-    sft_span name = sfti_from(tensor->name, module_before(tensor->name).len);
-    return tensor->dtype == SFT_U8 && tensor->rank == 1 && SFTI_ONE_OF(name, names, sfti_is);
+    return tensor->dtype == SFT_U8 && tensor->rank == 1
+        && (sfti_ends(tensor->name, "spiece_model") || sfti_ends(tensor->name, "tekken_model"));
 }
 
 /* ── How many weights codes are ── */
@@ -172,8 +171,8 @@ static bool is_undecided(const sfti_quant *quant, const sft_tensor *tensor,
         && !sfti_layer_tensor(info, tensor, "meta");
 }
 
-/* Adds what the tensor holds. */
-static void count_codes(sfti_weights *weights, const sfti_quant *quant, size_t i) {
+/* Adds what the tensor holds; whether those are codes in whole numbers. */
+static bool count_codes(sfti_weights *weights, const sfti_quant *quant, size_t i) {
     const sft_tensor *tensor = quant->view->by_name[i];
     uint32_t weight = sfti_mark_weight(tensor), width = sft_dtype_describe(tensor->dtype)->bits;
     uint64_t elements = sft_tensor_elements(tensor), bits, all;
@@ -181,7 +180,7 @@ static void count_codes(sfti_weights *weights, const sfti_quant *quant, size_t i
     bool column = is_bytes_column(quant, tensor), whole = has_integers(tensor->dtype);
     bool shaped = (whole || column) && sfti_shape_of(quant->info->set, tensor, &shape);
     uint64_t seen = shaped ? elements_seen(&shape) : 0;
-    if (elements == 0) return;
+    if (elements == 0) return false;
     if (seen > 0) {
         elements = seen;
     } else if (column || weight & SFTI_MARK_MX_BLOCKS || is_codes(quant, i)) {
@@ -190,19 +189,19 @@ static void count_codes(sfti_weights *weights, const sfti_quant *quant, size_t i
         else if (own > 0) elements = bits / own;
         else if (!is_undecided(quant, tensor, shaped ? &shape : NULL)) weights->hidden = true;
         else if (!sfti_add(weights->undecided, bits, &weights->undecided)) weights->hidden = true;
-        if (own == 0) return;
+        if (own == 0) return true;
     }
     all = weight ? elements_declared(quant, tensor) : 0;
     if (all > 0 && all < elements) elements = all;
     if (!sfti_add(weights->known, elements, &weights->known)) weights->hidden = true;
+    return whole || column;
 }
 
 void sfti_sum(sfti_sums *sums, const sfti_quant *quant, size_t i) {
     const sft_tensor *tensor = quant->view->by_name[i];
     uint64_t bytes = tensor->end - tensor->begin;
-    bool beside = accompanies(quant, tensor);
-    if (!beside && !is_file(tensor)) count_codes(&sums->weights, quant, i);
-    if (beside || has_integers(tensor->dtype) || is_bytes_column(quant, tensor))
+    if (accompanies(quant, tensor)
+        || (!is_file(tensor) && count_codes(&sums->weights, quant, i)))
         sums->packed += bytes;
     sums->tensors++;
     sums->bytes += bytes;

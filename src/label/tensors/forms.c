@@ -256,7 +256,7 @@ sfti_forms *sfti_forms_of(const sfti_view *view, const uint8_t *others) {
         if (sfti_ends(layer, ".bias")) continue; /* its layer has a weight, too */
         for (size_t e = 0; e < SFTI_COUNT(ends) && layer.len == tensor->name.len; e++)
             if (sfti_ends(layer, ends[e])) layer.len -= strlen(ends[e]);
-        if (sfti_begins(layer, view->prefix)) layer = sfti_from(layer, strlen(view->prefix));
+        (void)sfti_skip(&layer, view->prefix);
         sfti_form *form = meet_form(forms, &key, layer, SFTI_PART_MAIN);
         bool first = form && !form->tensor;
         if (form)

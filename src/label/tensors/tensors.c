@@ -107,12 +107,12 @@ static void add_components(const sfti_view *view, const component_sums *sums,
     for (size_t i = 0; i < COMPONENT_ROWS; i++) {
         sfti_matched matched = { 0 };
         if (sums->rows[i].tensors == 0) continue;
-        bool found = match_component(view, &component_table[i], &matched);
-        if (found && component_table[i].rows == OF_VAE && matched.architecture
+        (void)match_component(view, &component_table[i], &matched);
+        if (component_table[i].rows == OF_VAE && matched.architecture
             && matched.trust <= SFTI_GUESS)
             matched.architecture = own_vae(info->records, denoiser, matched.architecture);
         sfti_add_component(info, &info->components, component_part(sums, i),
-                           found ? matched.architecture : NULL, matched.trust, &sums->rows[i]);
+                           matched.architecture, matched.trust, &sums->rows[i]);
     }
 }
 
@@ -314,16 +314,16 @@ void sfti_info_tensors(sft_info *info) {
     sfti_quant quant = sfti_quantisation(&view);
     const uint8_t *row_of = sfti_view_rows(&view, component_table, sizeof component_table[0],
                                            COMPONENT_ROWS);
-    for (size_t i = 0; row_of && i < view.count; i++)
+    info->is_plain = view.count > 0;
+    for (size_t i = 0; row_of && i < view.count; i++) {
         sfti_sum(row_of[i] ? &sums->rows[row_of[i] - 1] : &sums->rest, &quant, i);
+        if (sfti_may_be_codes(view.by_name[i])) info->is_plain = false;
+    }
     sums->all = sums->rest;
     for (size_t i = 0; i < COMPONENT_ROWS; i++)
         if (sums->rows[i].tensors > 0) sfti_sum_all(&sums->all, &sums->rows[i]);
     info->weights = sums->all.weights;
     info->precision = sfti_precision(info, &sums->all, &quant);
-    info->is_plain = sums->all.tensors > 0;
-    for (size_t i = 0; i < view.count; i++)
-        if (sfti_may_be_codes(view.by_name[i])) info->is_plain = false;
     sfti_add_tensor_fact(info, SFT_FACT_QUANTIZATION, quant.id, quant.id_guessed ? 60 : 100);
     /* Controls, IP-Adapters and the like. */
     if (sfti_match_table(&view, "", SFTI_SPECIAL, &matched, &at)) {

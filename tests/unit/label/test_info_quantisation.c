@@ -91,7 +91,7 @@ static void quantisation_and_true_parameters(void **state) {
         { "a.weight:I8[64,64] a.SCB:F32[64]", "bnb-int8", 4096 },
         /* tokenizers, which are files, and what is called alike */
         { "a.weight[64,64] spiece_model:U8[9] te.tekken_model:U8[9]", "-", 4096 },
-        { "a.weight[64,64] spiece_model:U8[3,3] my_spiece_model:U8[9] spiece_model.x:U8[9]", "-",
+        { "a.weight[64,64] spiece_model:U8[3,3] tekken_model:I8[9] spiece_model.x:U8[9]", "-",
           4096 + 27 },
         { "a.qweight:I32[8,64] a.qzeros:I32[1,8] a.scales[1,64] a.g_idx:I32[64]", "gptq-4bit",
         4096 },
@@ -199,7 +199,7 @@ static void quantisation_and_true_parameters(void **state) {
         { "t.position_ids:I32[1,77] t.scale:F32[] t.weight[64]", "-", 142 },
         { "a.attn.relative_position_index:I64[49,49] a.attn.logit_scale[4,1,1]", "-", 2405 },
         { "t.scaled_fp8:F8_E4M3[0] t.spiece_model:U8[77] t.a.weight:F8_E4M3[64,64]", "fp8-scaled",
-          4173 },
+          4096 },
         { "a.weight:I8[64,64] a.bias[64]", "-", 4160 },
     };
     (void)state;

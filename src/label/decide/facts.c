@@ -64,8 +64,7 @@ static bool may_be(const sfti_records *records, sft_span told, sft_span shown, i
         || (trust <= GUESS_MOST && sfti_are_siblings(records, told, shown));
 }
 
-/* Such a child that is declared stands first, with the trust of who declares it. A file's name
- * declares nothing. */
+/* Such a child stands first if it is declared, with that trust. A file's name declares nothing. */
 static void prefer_child(const sfti_records *records, sfti_fact **first) {
     sfti_fact *measured = *first;
     if (!measured || measured->value.type != SFTI_TEXT || !sfti_is(measured->source, "tensors"))
@@ -90,10 +89,8 @@ static void settle_components(sft_info *info) {
     sfti_component *one = info->components.first;
     if (!told || told->trust < CHILD_LEAST) return;
     for (one = one ? one : info->adapter.components.first; one; one = one->next) {
-        if (!one->architecture
-            || !may_be(info->records, told->value.text, sft_span_cstr(one->architecture),
-                       one->trust))
-            continue;
+        const char *is = one->architecture;
+        if (!is || !may_be(info->records, told->value.text, sft_span_cstr(is), one->trust)) continue;
         one->architecture = sfti_info_cstr(info, told->value.text);
         one->trust = told->trust;
     }
@@ -510,8 +507,7 @@ static const char *declared_precision(sft_info *info) {
     if (digit) return sfti_info_text(info, "int%c", name.data[whole.len]).data;
     if (name.len < 5) return NULL;
     const char *last = name.data + name.len - 5; /* "-4bit" */
-    bool bits = last[0] == '-' && last[1] >= '1' && last[1] <= '8'
-             && last[2] == 'b';
+    bool bits = last[0] == '-' && last[1] >= '1' && last[1] <= '8' && last[2] == 'b';
     return bits ? sfti_info_text(info, "int%c", last[1]).data : NULL;
 }
 

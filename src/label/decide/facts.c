@@ -86,13 +86,13 @@ static void prefer_child(const sfti_records *records, sfti_fact **first) {
 /* The component that the model is named after is what the model is. */
 static void settle_components(sft_info *info) {
     const sfti_fact *told = info->facts[SFT_FACT_ARCHITECTURE];
-    sfti_component *one = info->components.first;
+    sfti_component *at = info->components.first;
     if (!told || told->trust < CHILD_LEAST) return;
-    for (one = one ? one : info->adapter.components.first; one; one = one->next) {
-        const char *is = one->architecture;
-        if (!is || !may_be(info->records, told->value.text, sft_span_cstr(is), one->trust)) continue;
-        one->architecture = sfti_info_cstr(info, told->value.text);
-        one->trust = told->trust;
+    for (at = at ? at : info->adapter.components.first; at; at = at->next) {
+        const char *is = at->architecture;
+        if (!is || !may_be(info->records, told->value.text, sft_span_cstr(is), at->trust)) continue;
+        at->architecture = sfti_info_cstr(info, told->value.text);
+        at->trust = told->trust;
     }
 }
 

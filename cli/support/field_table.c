@@ -63,7 +63,7 @@ static const struct field_type { const char *name, *members; } field_types[] = {
                "parameters# size vectors# negative? preferred_weight_range:bounds llm:llm "
                "evidence:[]" },
     { "note", "text source" },
-    { "component", "part architecture dtype bytes% parameters#" },
+    { "component", "part architecture trust# dtype bytes% parameters#" },
     { "llm", "layers# hidden# heads# kv_heads# vocab#" },
     { "bounds", "min# max# source trust#" },
     { "adapter", "type dora? rslora? format rank:range alpha:alpha scale# conv_rank# modules# "

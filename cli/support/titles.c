@@ -92,8 +92,7 @@ static bool says(sft_span text, sft_span words) {
 bool cli_is_unsure(const sft_node *root, const char *path) {
     uint64_t trust;
     const sft_node *fact = sft_node_find(root, path);
-    return sft_node_text(fact, "").len && sft_node_uint(fact, "trust", &trust)
-        && trust <= UNSURE;
+    return sft_node_uint(fact, "trust", &trust) && trust <= UNSURE;
 }
 
 static void doubt(title *t, const sft_node *root, const char *path) {

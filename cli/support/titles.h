@@ -18,7 +18,8 @@ sft_span cli_title(const sft_node *root, char buffer[CLI_TITLE_SIZE]);
 /* What it derives from: base_model, else base_checkpoint without folder and extension, else the
  * architecture. Empty if unknown. */
 sft_span cli_base_words(const sft_node *root, char buffer[CLI_TITLE_SIZE]);
-/* Whether the fact at a path ("model.base_model") is known and hardly trusted. */
+/* Whether the fact at a path ("model.base_model"), or the architecture of the component there, is
+ * known and hardly trusted. */
 bool cli_is_unsure(const sft_node *root, const char *path);
 
 /* ── Ids ── */

@@ -157,6 +157,7 @@ typedef struct sfti_component {
     struct sfti_component *next;
     const char *part; /* "unet", "transformer", "text_encoder", "vae", … */
     const char *architecture; /* or NULL */
+    int trust;                /* of the architecture; negative = null */
     const char *dtype;        /* name, or "mixed" */
     uint64_t bytes;
     sfti_weights weights;

@@ -211,22 +211,20 @@ sft_code sft_info_add_civitai(sft_info *info, sft_span answer, sft_error *err) {
 
 static void add_part(sft_info *info, const sft_info_component *part) {
     const sfti_fact *told = sfti_info_best(part->info, SFT_FACT_ARCHITECTURE);
-    const char *architecture = NULL;
-    sfti_weights weights = part->info->weights;
+    const sfti_weights *weights = &part->info->weights;
     sft_dtype_sum first;
     size_t dtypes = sft_set_dtypes(part->set, &first, 1);
-    if (told)
-        architecture = sfti_info_cstr(info, told->value.text);
-    if (weights.known == SFTI_WEIGHTS_HIDDEN) info->weights.hidden = true;
-    else if (!sfti_add(info->weights.known, weights.known, &info->weights.known))
+    if (weights->known == SFTI_WEIGHTS_HIDDEN) info->weights.hidden = true;
+    else if (!sfti_add(info->weights.known, weights->known, &info->weights.known))
         info->weights.hidden = true;
     SFTI_PUSH(info, &info->components, sfti_component,
               .part = sfti_info_cstr(info, sft_span_cstr(part->name)),
-              .architecture = architecture,
+              .architecture = told ? sfti_info_cstr(info, told->value.text) : NULL,
+              .trust = told ? told->trust : -1,
               .dtype = dtypes == 0 ? NULL
                      : dtypes > 1 ? "mixed" : sft_dtype_describe(first.dtype)->name,
               .bytes = sft_set_data_bytes(part->set),
-              .weights = weights);
+              .weights = *weights);
 }
 
 /* The pipeline is what its denoiser is. */

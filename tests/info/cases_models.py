@@ -80,6 +80,19 @@ vision_model.pre_layrnorm.weight F16 1280
 vision_model.encoder.layers.{0-31}.self_attn.q_proj.weight F16 1280,1280
 vision_model.encoder.layers.{0-31}.mlp.fc1.weight F16 5120,1280
 """
+LTX = """
+adaln_single.emb.timestep_embedder.linear_1.bias BF16 2048
+patchify_proj.weight BF16 2048,128
+transformer_blocks.{0-27}.attn{1|2}.to_{q|k|v}.weight BF16 2048,2048
+transformer_blocks.{0-27}.scale_shift_table BF16 6,2048
+"""
+LTX_VAE = """
+encoder.conv_in.conv.weight BF16 128,48,3,3,3
+encoder.down_blocks.{0-8}.res_blocks.0.conv1.conv.weight BF16 128,128,3,3,3
+decoder.conv_in.conv.weight BF16 512,128,3,3,3
+decoder.up_blocks.{0-6}.res_blocks.0.conv1.conv.weight BF16 512,512,3,3,3
+decoder.last_time_embedder.timestep_embedder.linear_1.weight BF16 256,256
+"""
 CASES = {
     "ace-step-1": Model("t_block.1.weight BF16 15360,2560\ngenre_embedder.weight BF16 2560,512\n"
                         "speaker_embedder.weight BF16 2560,512\n"
@@ -206,6 +219,9 @@ nerf_image_embedder.embedder.0.bias BF16 64
                  "patchify_proj.weight BF16 2048,128\n"
                  "transformer_blocks.{0-27}.attn2.to_k.weight BF16 2048,2048\n"
                  "transformer_blocks.{0-27}.scale_shift_table BF16 6,2048"),
+    "ltx.checkpoint": Model(Model(LTX, None, LDM).rows + Model(LTX_VAE, None, "vae.").rows),
+    "z-image.checkpoint": Model(Model(lumina(3840, "cap_pad_token BF16 1,3840"), None, LDM).rows
+                                + Model(llama(), None, "text_encoders.qwen3_4b.transformer.").rows),
     "ltx.13b": Model("adaln_single.emb.timestep_embedder.linear_1.bias BF16 4096\n"
                      "patchify_proj.weight BF16 4096,128\n"
                      "transformer_blocks.{0-47}.attn2.to_k.weight BF16 4096,4096\n"
@@ -233,6 +249,12 @@ nerf_image_embedder.embedder.0.bias BF16 64
                         "transformer_blocks.{0-59}.attn.to_q.weight BF16 3072,3072"),
     "mochi": Model("t5_yproj.weight BF16 3072,4096\nblocks.{0-47}.attn.k_norm_x.weight BF16 128\n"
                    "blocks.{0-47}.attn.qkv_x.weight BF16 9216,3072"),
+    "hidream.checkpoint": Model(Model("""
+caption_projection.{0-48}.linear.weight BF16 2560,4096
+double_stream_blocks.{0-15}.block.ff_i.shared_experts.w1.weight BF16 3584,2560
+double_stream_blocks.{0-15}.block.attn1.to_{q|k|v}.weight BF16 2560,2560
+t_embedder.timestep_embedder.linear_1.weight BF16 2560,256
+""", None, LDM).rows + Model(llama(), None, "text_encoders.llama.transformer.").rows),
     "hidream": Model("caption_projection.{0-48}.linear.weight BF16 2560,4096\n"
                      "double_stream_blocks.{0-15}.block.ff_i.shared_experts.w1.weight BF16 3584,2560"),
     "vae.sd": Model(SD_VAE),

@@ -89,7 +89,7 @@ static void try_rows(const char *path) {
     if (!sfti_view_open(&info, &view)) stop(path, "out of memory");
     sfti_quant quant = sfti_quantisation(&view);
     const sfti_adapter_scan *scan = sfti_adapter_scan_of(&view, &quant, false);
-    model m = { path, &view, scan ? scan->forms : sfti_forms_of(&view), scan != NULL };
+    model m = { path, &view, scan ? scan->forms : sfti_forms_of(&view, NULL), scan != NULL };
     if (!m.forms) stop(path, "out of memory");
     try_table(&m, SFTI_SPECIAL);
     for (int id = SFTI_SPECIAL + 1; !scan && id < SFTI_TENSOR_TABLES; id++)

@@ -139,6 +139,7 @@ class InfoNote(TypedDict):
 class InfoComponent(TypedDict):
     part: str
     architecture: Union[str, None]
+    trust: Union[int, None]
     dtype: Union[str, None]
     bytes: int
     parameters: Union[int, None]

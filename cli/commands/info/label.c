@@ -55,16 +55,20 @@ static void fact_line(cli *c, const char *key, const sft_node *root, const char 
     value_line(c, key, sft_node_text(root, path), sft_node_find(root, path));
 }
 
-/* "7.6B parameters, GPTQ 4-bit" */
+/* "7.6B parameters, GPTQ 4-bit"; "20B parameters, mixed precision with FP8 scaled" */
 static void weights_line(cli *c, const sft_node *root) {
     static const struct { uint64_t unit; const char *letter; } units[] = {
         { UINT64_C(1000000000000), "T" }, { 1000000000, "B" }, { 1000000, "M" },
     };
     char buffer[CLI_TITLE_SIZE];
     uint64_t parameters;
+    static const char *const others[] = { "mixed", "bf16", "fp16", "fp32" };
     sft_span id = sft_node_text(root, "model.quantization");
-    sft_span words = id.len ? cli_quantization_words(id, buffer)
-                            : sft_node_text(root, "model.precision");
+    sft_span precision = sft_node_text(root, "model.precision");
+    sft_span words = id.len ? cli_quantization_words(id, buffer) : precision;
+    bool part = false; /* not all weights are quantised, or not alike */
+    for (size_t i = 0; id.len && i < sizeof others / sizeof *others; i++)
+        part = part || cli_is(precision, others[i]);
     bool is_adapter = sft_node_get(root, "adapter")->type == SFT_NODE_OBJECT;
     bool known = sft_node_uint(root, "model.parameters", &parameters) && parameters >= 1000000;
     if (is_adapter || !is_known(root) || !known) return;
@@ -79,7 +83,10 @@ static void weights_line(cli *c, const sft_node *root) {
         cli_printf(&c->out, "%s parameters", units[i].letter);
         break;
     }
-    if (words.len) cli_fill(&c->out, ", %", words);
+    if (part) cli_fill(&c->out, ", %% with ", precision,
+                       sft_span_cstr(cli_is(precision, "mixed") ? " precision" : ""));
+    else if (words.len) cli_text(&c->out, ", ");
+    cli_escaped(&c->out, words);
     cli_text(&c->out, "\n");
 }
 
@@ -339,6 +346,7 @@ void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_p
         cli_label_key(c, part == components->first ? "parts" : "");
         cli_escaped(&c->out, sft_node_text(part, "part"));
         if (id.len) cli_fill(&c->out, "  %", cli_id_words(SFTI_MODEL, id));
+        if (cli_is_unsure(part, "")) cli_text(&c->out, "?");
         cli_text(&c->out, "\n");
     }
     for (const sft_node *one = cli_first(root, "sidecars"); one; one = one->next) {

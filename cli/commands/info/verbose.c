@@ -34,15 +34,19 @@ static bool holds_scalars(const sft_node *node) {
     return node->first && !one;
 }
 
-/* "min 4, max 32"; "a, b"; JSON where it goes deeper. */
+/* "min 4, max 32"; "a, b"; "part vae, architecture vae-flux?" where that is not sure; JSON where it
+ * goes deeper. */
 static void value_words(cli *c, const sft_node *node) {
     sft_buffer buffer = { .len = 0 };
     cli_flow flow = { c, 0, 0, false };
+    bool component = sft_node_get(node, "part") != NULL;
     for (const sft_node *one = holds_scalars(node) ? node->first : NULL; one; one = one->next) {
         bool keyed = one->key.len > 0;
-        if (one->type == SFT_NODE_NULL) continue;
+        if (one->type == SFT_NODE_NULL || (component && cli_is(one->key, "trust"))) continue;
         if (keyed) cli_flow_word(&flow, one->key, ", ");
         cli_flow_word(&flow, one->text, keyed ? " " : ", ");
+        if (component && cli_is(one->key, "architecture") && cli_is_unsure(node, ""))
+            cli_flow_word(&flow, sft_span_cstr("?"), "");
     }
     if (holds_scalars(node)) return;
     cli_escaped_cut(&c->out, cli_node_words(c, node, &buffer), CLI_TEXT_COLUMNS);

@@ -58,8 +58,13 @@ static sfti_fact *new_fact(sft_info *info, sfti_fact_value value, sft_span sourc
 
 /* ── Children ── */
 
-/* What tensors show is true of the parent's children too, and a guess of siblings: one that is
- * declared stands first, with the trust of who declares it. A file's name declares nothing. */
+/* What tensors show is true of the parent's children too, and a guess of siblings. */
+static bool may_be(const sfti_records *records, sft_span told, sft_span shown, int trust) {
+    return sfti_architecture_within(records, told, shown)
+        || (trust <= GUESS_MOST && sfti_are_siblings(records, told, shown));
+}
+
+/* Such a child stands first if it is declared, with that trust. A file's name declares nothing. */
 static void prefer_child(const sfti_records *records, sfti_fact **first) {
     sfti_fact *measured = *first;
     if (!measured || measured->value.type != SFTI_TEXT || !sfti_is(measured->source, "tensors"))
@@ -69,14 +74,25 @@ static void prefer_child(const sfti_records *records, sfti_fact **first) {
         if (child->value.type != SFTI_TEXT || child->excluded || child->trust < CHILD_LEAST
             || sfti_is(child->source, "tensors")
             || sft_span_equal(child->value.text, measured->value.text)
-            || !(sfti_architecture_within(records, child->value.text, measured->value.text)
-                 || (measured->trust <= GUESS_MOST
-                     && sfti_are_siblings(records, child->value.text, measured->value.text))))
+            || !may_be(records, child->value.text, measured->value.text, measured->trust))
             continue;
         *link = child->next;
         child->next = measured;
         *first = child;
         return;
+    }
+}
+
+/* The component that the model is named after is what the model is. */
+static void settle_components(sft_info *info) {
+    const sfti_fact *told = info->facts[SFT_FACT_ARCHITECTURE];
+    sfti_component *at = info->components.first;
+    if (!told || told->trust < CHILD_LEAST) return;
+    for (at = at ? at : info->adapter.components.first; at; at = at->next) {
+        const char *is = at->architecture;
+        if (!is || !may_be(info->records, told->value.text, sft_span_cstr(is), at->trust)) continue;
+        at->architecture = sfti_info_cstr(info, told->value.text);
+        at->trust = told->trust;
     }
 }
 
@@ -491,8 +507,7 @@ static const char *declared_precision(sft_info *info) {
     if (digit) return sfti_info_text(info, "int%c", name.data[whole.len]).data;
     if (name.len < 5) return NULL;
     const char *last = name.data + name.len - 5; /* "-4bit" */
-    bool bits = last[0] == '-' && last[1] >= '1' && last[1] <= '8'
-             && last[2] == 'b';
+    bool bits = last[0] == '-' && last[1] >= '1' && last[1] <= '8' && last[2] == 'b';
     return bits ? sfti_info_text(info, "int%c", last[1]).data : NULL;
 }
 
@@ -560,6 +575,7 @@ void sfti_info_resolve(sft_info *info) {
     if (info->fitting && info->fitting->bases[0]) find_bases_conflict(info);
     if (seen.family) find_family_conflict(info, &seen);
     if (info->facts[SFT_FACT_ARCHITECTURE]) find_excluded_conflict(info);
+    settle_components(info);
     for (size_t i = 0; i < SFTI_COUNT(conflict_rows); i++) {
         const sfti_fact *facts = info->facts[conflict_rows[i].field];
         if (facts && facts->next)

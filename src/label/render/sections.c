@@ -29,6 +29,7 @@ static const sfti_member note_members[] = {
 static const sfti_member component_members[] = {
     { "part", AS_CSTR, offsetof(sfti_component, part) },
     { "architecture", AS_CSTR, offsetof(sfti_component, architecture) },
+    { "trust", AS_INDEX, offsetof(sfti_component, trust) },
     { "dtype", AS_CSTR, offsetof(sfti_component, dtype) },
     { "bytes", AS_UINT, offsetof(sfti_component, bytes) },
     { "parameters", AS_COUNT, offsetof(sfti_component, weights.known) },

@@ -125,7 +125,8 @@ bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
     if (!sfti_info_best(info, SFT_FACT_KIND))
         sfti_add_tensor_fact(info, SFT_FACT_KIND, control ? "control_lora" : "adapter", 100);
     sfti_fitting_find(scan->forms);
-    const char *architecture = sfti_forms_target(scan->forms);
+    int trust;
+    const char *architecture = sfti_forms_target(scan->forms, &trust);
     (void)sfti_forms_family(scan->forms, true);
     bool language = is_language(info->records, architecture)
                  || (scan->shared > 0 && scan->modules == 0);
@@ -137,7 +138,7 @@ bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
         denoiser = sfti_forms_hold(scan->forms, sft_span_cstr(unets)) ? "unet" : "transformer";
     for (int i = 0; i < SFTI_ADAPTER_PARTS && !language; i++)
         sfti_add_component(info, &info->adapter.components, parts[i] ? parts[i] : denoiser,
-                           i == SFTI_PART_MAIN ? architecture : NULL, &scan->parts[i]);
+                           i == SFTI_PART_MAIN ? architecture : NULL, trust, &scan->parts[i]);
     const sfti_form *query = language
         ? sfti_forms_find(scan->forms, sft_span_cstr("layers_#_self_attn_q_proj[in>=1]")) : NULL;
     if (language) info->has_llm = query != NULL;

@@ -115,12 +115,13 @@ void sfti_forms_begin(sfti_forms *forms, const sft_tensor *tensor);
 uint64_t sfti_letter_pairs(sft_span text);
 /* Take a module in; what is beyond the tables is left out. */
 void sfti_forms_put(sfti_forms *forms, const sfti_module *module);
-/* Every tensor of a model but biases, by its name without ".weight"; NULL when out of memory. */
-sfti_forms *sfti_forms_of(const sfti_view *view);
+/* Every tensor of a model, by its name without the view's prefix and ".weight", but biases and what
+ * others (if not NULL) has a number for; NULL when out of memory. */
+sfti_forms *sfti_forms_of(const sfti_view *view, const uint8_t *others);
 /* "kohya", …, or NULL. */
 const char *sfti_forms_format(const sfti_forms *forms);
-/* Architecture, variant and evidence as facts; returns the architecture or NULL. */
-const char *sfti_forms_target(const sfti_forms *forms);
+/* Architecture, variant and evidence as facts; returns the architecture or NULL, and its trust. */
+const char *sfti_forms_target(const sfti_forms *forms, int *sure);
 /* Whether clauses like those of rows "adapter" hold; the first form that one alternative fits. */
 bool sfti_forms_hold(const sfti_forms *forms, sft_span clauses);
 const sfti_form *sfti_forms_find(const sfti_forms *forms, sft_span clause);

@@ -103,6 +103,12 @@ static bool accompanies(const sfti_quant *quant, const sft_tensor *tensor) {
     return false;
 }
 
+/* Tokenizers, which ComfyUI keeps in text encoders, are files. */
+static bool is_file(const sft_tensor *tensor) {
+    return tensor->dtype == SFT_U8 && tensor->rank == 1
+        && (sfti_ends(tensor->name, "spiece_model") || sfti_ends(tensor->name, "tekken_model"));
+}
+
 /* ── How many weights codes are ── */
 
 static void take_side(sfti_cursor *at) {
@@ -165,8 +171,8 @@ static bool is_undecided(const sfti_quant *quant, const sft_tensor *tensor,
         && !sfti_layer_tensor(info, tensor, "meta");
 }
 
-/* Adds what the tensor holds. */
-static void count_codes(sfti_weights *weights, const sfti_quant *quant, size_t i) {
+/* Adds what the tensor holds; whether those are codes in whole numbers. */
+static bool count_codes(sfti_weights *weights, const sfti_quant *quant, size_t i) {
     const sft_tensor *tensor = quant->view->by_name[i];
     uint32_t weight = sfti_mark_weight(tensor), width = sft_dtype_describe(tensor->dtype)->bits;
     uint64_t elements = sft_tensor_elements(tensor), bits, all;
@@ -174,7 +180,7 @@ static void count_codes(sfti_weights *weights, const sfti_quant *quant, size_t i
     bool column = is_bytes_column(quant, tensor), whole = has_integers(tensor->dtype);
     bool shaped = (whole || column) && sfti_shape_of(quant->info->set, tensor, &shape);
     uint64_t seen = shaped ? elements_seen(&shape) : 0;
-    if (elements == 0) return;
+    if (elements == 0) return false;
     if (seen > 0) {
         elements = seen;
     } else if (column || weight & SFTI_MARK_MX_BLOCKS || is_codes(quant, i)) {
@@ -183,17 +189,20 @@ static void count_codes(sfti_weights *weights, const sfti_quant *quant, size_t i
         else if (own > 0) elements = bits / own;
         else if (!is_undecided(quant, tensor, shaped ? &shape : NULL)) weights->hidden = true;
         else if (!sfti_add(weights->undecided, bits, &weights->undecided)) weights->hidden = true;
-        if (own == 0) return;
+        if (own == 0) return true;
     }
     all = weight ? elements_declared(quant, tensor) : 0;
     if (all > 0 && all < elements) elements = all;
     if (!sfti_add(weights->known, elements, &weights->known)) weights->hidden = true;
+    return whole || column;
 }
 
 void sfti_sum(sfti_sums *sums, const sfti_quant *quant, size_t i) {
     const sft_tensor *tensor = quant->view->by_name[i];
     uint64_t bytes = tensor->end - tensor->begin;
-    if (!accompanies(quant, tensor)) count_codes(&sums->weights, quant, i);
+    if (accompanies(quant, tensor)
+        || (!is_file(tensor) && count_codes(&sums->weights, quant, i)))
+        sums->packed += bytes;
     sums->tensors++;
     sums->bytes += bytes;
     sums->by_dtype[tensor->dtype] += bytes;
@@ -206,17 +215,19 @@ void sfti_sum_all(sfti_sums *sums, const sfti_sums *more) {
     all->hidden = all->hidden || more->weights.hidden || !fits;
     sums->tensors += more->tensors;
     sums->bytes += more->bytes;
+    sums->packed += more->packed;
     for (int i = 0; i < SFT_DTYPE_COUNT; i++) sums->by_dtype[i] += more->by_dtype[i];
 }
 
 /* ── Components ── */
 
 void sfti_add_component(sft_info *info, sfti_list *list, const char *part,
-                        const char *architecture, const sfti_sums *sums) {
+                        const char *architecture, int trust, const sfti_sums *sums) {
     if (sums->tensors == 0) return;
     int dtype = sfti_main_dtype(sums);
     const char *name = dtype == SFT_DTYPE_COUNT ? "mixed"
                                                 : sft_dtype_describe((sft_dtype)dtype)->name;
     SFTI_PUSH(info, list, sfti_component, .part = part, .architecture = architecture,
-              .dtype = name, .bytes = sums->bytes, .weights = sums->weights);
+              .trust = architecture ? trust : -1, .dtype = name, .bytes = sums->bytes,
+              .weights = sums->weights);
 }

@@ -244,7 +244,7 @@ sfti_forms *sfti_forms_new(sft_info *info) {
     return forms;
 }
 
-sfti_forms *sfti_forms_of(const sfti_view *view) {
+sfti_forms *sfti_forms_of(const sfti_view *view, const uint8_t *others) {
     static const char *const ends[] = { ".weight", ".qweight", ".weight_packed", ".W_q" };
     const sft_set *set = view->info->set;
     sfti_forms *forms = sfti_forms_new(view->info);
@@ -252,9 +252,11 @@ sfti_forms *sfti_forms_of(const sfti_view *view) {
         const sft_tensor *tensor = view->by_name[i];
         sft_span layer = tensor->name; /* without what its weight is called */
         form_key key;
+        if (others && others[i]) continue;
         if (sfti_ends(layer, ".bias")) continue; /* its layer has a weight, too */
         for (size_t e = 0; e < SFTI_COUNT(ends) && layer.len == tensor->name.len; e++)
             if (sfti_ends(layer, ends[e])) layer.len -= strlen(ends[e]);
+        (void)sfti_skip(&layer, view->prefix);
         sfti_form *form = meet_form(forms, &key, layer, SFTI_PART_MAIN);
         bool first = form && !form->tensor;
         if (form)

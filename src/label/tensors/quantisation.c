@@ -393,18 +393,27 @@ const char *sfti_told_precision(sft_info *info, sft_span id) {
     return told.len > 0 ? sfti_info_cstr(info, told) : NULL;
 }
 
+/* Whether nine tenths of the bytes are of that precision: packed, or floats that are called so. */
+static bool are_mostly(const sfti_sums *sums, const char *precision) {
+    uint64_t bytes = sums->packed;
+    for (int i = 0; *precision == 'f' && i < SFT_DTYPE_COUNT; i++)
+        if (i != SFT_F8_E8M0 && strcmp(precision_names[i], precision) == 0)
+            bytes += sums->by_dtype[i];
+    return bytes >= sums->bytes - sums->bytes / 10;
+}
+
 const char *sfti_precision(sft_info *info, const sfti_sums *sums, const sfti_quant *quant) {
-    static const char *const by_bits[9] = { "mixed", "int1", "int2", "int3", "int4",
-                                            "int5", "int6", "int7", "int8" };
     if (sums->bytes == 0) return NULL;
     bool unknown = sums->weights.hidden || sums->weights.undecided > 0;
     info->guesses_bits = quant->id ? quant->guessed : unknown;
     if (info->guesses_bits) return NULL;
-    const char *told = quant->id ? sfti_told_precision(info, sft_span_cstr(quant->id)) : NULL;
-    if (told) return told;
-    if (quant->id && quant->floats && quant->bits > 0)
-        return sfti_info_text(info, "fp%u", quant->bits).data;
-    if (quant->id && quant->bits <= 8) return by_bits[quant->bits];
+    if (quant->id) {
+        const char *told = sfti_told_precision(info, sft_span_cstr(quant->id));
+        if (!told && quant->bits == 0) told = "mixed";
+        if (!told)
+            told = sfti_info_text(info, quant->floats ? "fp%u" : "int%u", quant->bits).data;
+        if (are_mostly(sums, told)) return told;
+    }
     int dtype = sfti_main_dtype(sums);
     return dtype == SFT_DTYPE_COUNT ? "mixed" : precision_names[dtype];
 }

@@ -157,7 +157,7 @@ typedef struct sfti_quant {
 
 /* Sums of some tensors. */
 typedef struct sfti_sums {
-    uint64_t tensors, bytes;
+    uint64_t tensors, bytes, packed; /* packed: bytes of whole numbers and what accompanies codes */
     sfti_weights weights;
     uint64_t by_dtype[SFT_DTYPE_COUNT]; /* bytes */
 } sfti_sums;
@@ -173,9 +173,9 @@ int sfti_main_dtype(const sfti_sums *sums);
 void sfti_sum(sfti_sums *sums, const sfti_quant *quant, size_t i);
 void sfti_sum_all(sfti_sums *sums, const sfti_sums *more);
 
-/* Push a component with the sums. */
+/* Push a component with the sums; the trust is the architecture's. */
 void sfti_add_component(sft_info *info, sfti_list *list, const char *part,
-                        const char *architecture, const sfti_sums *sums);
+                        const char *architecture, int trust, const sfti_sums *sums);
 
 /* ── Other kinds (adapters.c, embeddings.c); false if it is none ── */
 

@@ -117,7 +117,7 @@ bool sfti_forms_hold(const sfti_forms *forms, sft_span clauses) {
 
 /* ── Telling ── */
 
-const char *sfti_forms_target(const sfti_forms *forms) {
+const char *sfti_forms_target(const sfti_forms *forms, int *sure) {
     sft_info *info = forms->info;
     const sfti_records *records = info->records;
     sfti_fitting *fitting = info->fitting;
@@ -149,6 +149,7 @@ const char *sfti_forms_target(const sfti_forms *forms) {
         sfti_add_evidence(info, fitting->first);
     for (size_t i = 0; i < evidence.count; i++) sfti_add_evidence(info, evidence.tensors[i]);
     if (info->evidence.count == 0) sfti_add_evidence(info, forms->first);
+    *sure = trust;
     if (!base || (fitting && fitting->bases[0])) return NULL;
     if (fitting && fitting->known == 0) {
         fitting->base = base;

@@ -107,12 +107,12 @@ static void add_components(const sfti_view *view, const component_sums *sums,
     for (size_t i = 0; i < COMPONENT_ROWS; i++) {
         sfti_matched matched = { 0 };
         if (sums->rows[i].tensors == 0) continue;
-        bool found = match_component(view, &component_table[i], &matched);
-        if (found && component_table[i].rows == OF_VAE && matched.architecture
+        (void)match_component(view, &component_table[i], &matched);
+        if (component_table[i].rows == OF_VAE && matched.architecture
             && matched.trust <= SFTI_GUESS)
             matched.architecture = own_vae(info->records, denoiser, matched.architecture);
         sfti_add_component(info, &info->components, component_part(sums, i),
-                           found ? matched.architecture : NULL, &sums->rows[i]);
+                           matched.architecture, matched.trust, &sums->rows[i]);
     }
 }
 
@@ -175,41 +175,41 @@ static bool has_part(const component_sums *sums, component_rows rows) {
     return false;
 }
 
-static bool info_denoiser(const sfti_view *view, const component_sums *sums) {
+/* *at: the view that sees it. */
+static bool info_denoiser(const sfti_view *view, const component_sums *sums, sfti_view *at) {
     static const char *const called[] = { "model.diffusion_model.", "diffusion_model." };
     sft_info *info = view->info;
     sfti_matched matched = { .kind = NULL };
-    sfti_view at;
-    bool found = sfti_match_table(view, "", SFTI_DENOISERS, &matched, &at);
+    bool found = sfti_match_table(view, "", SFTI_DENOISERS, &matched, at);
     for (size_t i = 0; i < SFTI_COUNT(called) && !found; i++) { /* not known, but called so */
         matched = (sfti_matched){ .kind = "diffusion_model" };
-        at = sfti_view_after(view, called[i], none);
-        found = sfti_view_any(&at, "");
+        *at = sfti_view_after(view, called[i], none);
+        found = sfti_view_any(at, "");
     }
     if (!found) return false;
     bool unet = !matched.architecture
-             && (sfti_view_any(&at, "input_blocks.") || sfti_view_any(&at, "down_blocks."));
+             && (sfti_view_any(at, "input_blocks.") || sfti_view_any(at, "down_blocks."));
     if (matched.architecture && matched.trust > SFTI_GUESS
-        && sfti_model_has_others(&at, matched.architecture))
+        && sfti_model_has_others(at, matched.architecture))
         matched.trust = SFTI_GUESS;
     bool whole = has_part(sums, OF_TEXT) || has_part(sums, OF_VAE);
     add_matched(info, whole ? "checkpoint" : matched.kind, &matched);
-    sfti_match_variants(&at, matched.architecture, matched.trust);
-    add_prediction(&at);
+    sfti_match_variants(at, matched.architecture, matched.trust);
+    add_prediction(at);
     const sfti_record *of = sfti_model_record(info->records, matched.architecture);
     sfti_add_component(info, &info->components,
                        unet ? "unet" : sfti_denoiser_part(info->records, of),
-                       matched.architecture, &sums->rest);
+                       matched.architecture, matched.trust, &sums->rest);
     add_components(view, sums, matched.architecture);
     if (sums->rows[0].tensors > 0) info->size = "full";
-    else if (whole && strcmp(at.prefix, "model.diffusion_model.") == 0) info->size = "pruned";
+    else if (whole && strcmp(at->prefix, "model.diffusion_model.") == 0) info->size = "pruned";
     return true;
 }
 
 /* ── Everything that stands alone ── */
 
 /* Both towers of CLIP and its kin, each with its bytes. */
-static void add_towers(const sfti_view *at, const sfti_quant *quant, const char *architecture) {
+static void add_towers(const sfti_view *at, const sfti_quant *quant, const sfti_matched *is) {
     sft_info *info = at->info;
     sfti_sums text = { 0 }, image = { 0 };
     size_t from, to;
@@ -218,8 +218,10 @@ static void add_towers(const sfti_view *at, const sfti_quant *quant, const char 
         bool in_text = towers && i >= from && i < to;
         sfti_sum(in_text ? &text : &image, quant, i);
     }
-    sfti_add_component(info, &info->components, "image_encoder", architecture, &image);
-    sfti_add_component(info, &info->components, "text_encoder", architecture, &text);
+    sfti_add_component(info, &info->components, "image_encoder", is->architecture, is->trust,
+                       &image);
+    sfti_add_component(info, &info->components, "text_encoder", is->architecture, is->trust,
+                       &text);
 }
 
 static bool info_alone(const sfti_view *view, const component_sums *sums,
@@ -236,10 +238,10 @@ static bool info_alone(const sfti_view *view, const component_sums *sums,
             continue;
         bool part = SFTI_ONE_OF(sft_span_cstr(matched.kind), parts, sfti_is);
         add_matched(info, matched.kind, &matched);
-        if (tables[i] == SFTI_IMAGES) add_towers(&at, quant, matched.architecture);
+        if (tables[i] == SFTI_IMAGES) add_towers(&at, quant, &matched);
         else if (part)
             sfti_add_component(info, &info->components, matched.kind, matched.architecture,
-                               &sums->all);
+                               matched.trust, &sums->all);
         if (tables[i] == SFTI_ENCODERS && strcmp(matched.kind, "language_model") == 0)
             sfti_language_sizes(&at, matched.architecture);
         return true;
@@ -297,7 +299,7 @@ static bool info_language(const sfti_view *view, const component_sums *sums,
     add_evidence_of(info, &matched.evidence);
     if (encoder)
         sfti_add_component(info, &info->components, "text_encoder", matched.architecture,
-                           &sums->all);
+                           matched.trust, &sums->all);
     sfti_language_sizes(&at, matched.architecture);
     return true;
 }
@@ -312,16 +314,16 @@ void sfti_info_tensors(sft_info *info) {
     sfti_quant quant = sfti_quantisation(&view);
     const uint8_t *row_of = sfti_view_rows(&view, component_table, sizeof component_table[0],
                                            COMPONENT_ROWS);
-    for (size_t i = 0; row_of && i < view.count; i++)
+    info->is_plain = view.count > 0;
+    for (size_t i = 0; row_of && i < view.count; i++) {
         sfti_sum(row_of[i] ? &sums->rows[row_of[i] - 1] : &sums->rest, &quant, i);
+        if (sfti_may_be_codes(view.by_name[i])) info->is_plain = false;
+    }
     sums->all = sums->rest;
     for (size_t i = 0; i < COMPONENT_ROWS; i++)
         if (sums->rows[i].tensors > 0) sfti_sum_all(&sums->all, &sums->rows[i]);
     info->weights = sums->all.weights;
     info->precision = sfti_precision(info, &sums->all, &quant);
-    info->is_plain = sums->all.tensors > 0;
-    for (size_t i = 0; i < view.count; i++)
-        if (sfti_may_be_codes(view.by_name[i])) info->is_plain = false;
     sfti_add_tensor_fact(info, SFT_FACT_QUANTIZATION, quant.id, quant.id_guessed ? 60 : 100);
     /* Controls, IP-Adapters and the like. */
     if (sfti_match_table(&view, "", SFTI_SPECIAL, &matched, &at)) {
@@ -330,9 +332,10 @@ void sfti_info_tensors(sft_info *info) {
         return;
     }
     if (sfti_info_adapter(&view, &quant) || sfti_info_embedding(&view)) return;
-    const sfti_forms *forms = sfti_forms_of(&view);
+    bool known = info_denoiser(&view, sums, &at);
+    const sfti_forms *forms = known ? sfti_forms_of(&at, row_of) : sfti_forms_of(&view, NULL);
     if (!forms) return;
-    bool known = info_denoiser(&view, sums) || info_alone(&view, sums, &quant, forms)
+    known = known || info_alone(&view, sums, &quant, forms)
               || (sums->all.tensors > sums->rest.tensors && info_parts(&view, sums, forms))
               || info_language(&view, sums, forms);
     const char *kind = sfti_forms_family(forms, false);

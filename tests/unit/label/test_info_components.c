@@ -57,6 +57,8 @@ static void checkpoints_fall_into_parts(void **state) {
     assert_string_equal(component_at(list, 1)->part, "ema");
     assert_string_equal(component_at(list, 2)->part, "vae");
     assert_string_equal(component_at(list, 2)->architecture, "vae-sd");
+    assert_int_equal(component_at(list, 0)->trust, 100);
+    assert_int_equal(component_at(list, 1)->trust, -1);
     assert_string_equal(component_at(list, 3)->part, "text_encoder");
     assert_string_equal(component_at(list, 3)->architecture, "clip-l");
     assert_string_equal(component_at(list, 3)->dtype, "F16");
@@ -93,6 +95,7 @@ static void a_checkpoint_has_its_own_vae(void **state) {
         assert_int_equal(list->count, 2);
         assert_string_equal(component_at(list, 1)->part, "vae");
         assert_string_equal(component_at(list, 1)->architecture, cases[i].id);
+        assert_int_equal(component_at(list, 1)->trust, 60);
         compose_end(made);
     }
 }

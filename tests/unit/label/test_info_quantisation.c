@@ -9,6 +9,9 @@
 #include "unit/compose.h"
 
 #define K ".transformer_blocks.0.attn2.to_k.weight"
+#define F8(name) name ".weight:F8_E4M3[64,64] " name ".weight_scale:F32[] "
+#define NV4(name) \
+    name ".weight:U8[64,32] " name ".weight_scale:F8_E4M3[64,4] " name ".weight_scale_2:F32[] "
 #define GUIDED "guidance_in.in_layer.weight[3072,256] "
 #define LLAMA(l) \
     "model.layers.{0-" l "}.self_attn.q_proj.weight[4096,4096] " \
@@ -31,6 +34,11 @@ static void precision_is_what_most_bytes_are(void **state) {
         { "a[1000] b:F32[10]", "fp16" },     { "a[100] b:F32[100]", "mixed" },
         { "a:BF16[100]", "bf16" },           { "a:F32[100] b:I64[2]", "fp32" },
         { "a.weight:F8_E4M3[100,1]", "fp8" }, { "a:F64[4]", "fp64" },
+        /* some layers quantised, or not alike; scales are a part of what they scale */
+        { F8("a") "b.weight[64,3]", "fp8" }, { F8("a") "b.weight[64,64]", "mixed" },
+        { F8("a") "b.weight[64,640]", "fp16" }, { NV4("a.{0-9}"), "fp4" },
+        { NV4("a.{0-9}") F8("b.{0-9}"), "mixed" }, { NV4("a") F8("b.{0-29}"), "fp8" },
+        { "a.weight:I8[64,64] a.weight_scale:F32[64,1] b.weight[64,64]", "mixed" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -81,6 +89,10 @@ static void quantisation_and_true_parameters(void **state) {
         { "a.weight:U8[2048,1] a.weight.quant_state.bitsandbytes__fp4:U8[90]", "bnb-fp4", 4096 },
         { "a.weight:U8[2048,1] a.weight.absmax:U8[64]", "-", 4096 },
         { "a.weight:I8[64,64] a.SCB:F32[64]", "bnb-int8", 4096 },
+        /* tokenizers, which are files, and what is called alike */
+        { "a.weight[64,64] spiece_model:U8[9] te.tekken_model:U8[9]", "-", 4096 },
+        { "a.weight[64,64] spiece_model:U8[3,3] tekken_model:I8[9] spiece_model.x:U8[9]", "-",
+          4096 + 27 },
         { "a.qweight:I32[8,64] a.qzeros:I32[1,8] a.scales[1,64] a.g_idx:I32[64]", "gptq-4bit",
         4096 },
         { "a.qweight:I32[16,64] a.qzeros:I32[1,16] a.scales[1,64] a.g_idx:I32[64]",
@@ -187,7 +199,7 @@ static void quantisation_and_true_parameters(void **state) {
         { "t.position_ids:I32[1,77] t.scale:F32[] t.weight[64]", "-", 142 },
         { "a.attn.relative_position_index:I64[49,49] a.attn.logit_scale[4,1,1]", "-", 2405 },
         { "t.scaled_fp8:F8_E4M3[0] t.spiece_model:U8[77] t.a.weight:F8_E4M3[64,64]", "fp8-scaled",
-          4173 },
+          4096 },
         { "a.weight:I8[64,64] a.bias[64]", "-", 4160 },
     };
     (void)state;

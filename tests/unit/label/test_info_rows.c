@@ -112,7 +112,7 @@ static void forms_met_again(void **state) {
         "blocks.1000000.attn.to_q.weight[3,2] blocks.7.attn.to_q.bias[3] "
         "down.1.transformer_blocks.{0-9}.ff.weight[3,2] ");
     sfti_view view = view_of(made);
-    const sfti_forms *forms = sfti_forms_of(&view);
+    const sfti_forms *forms = sfti_forms_of(&view, NULL);
     (void)state;
     assert_non_null(forms);
     const sfti_form *q = sfti_forms_find(forms, sft_span_cstr("^blocks_#_attn_to_q$[in=2,out=3]"));

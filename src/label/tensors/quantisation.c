@@ -393,13 +393,13 @@ const char *sfti_told_precision(sft_info *info, sft_span id) {
     return told.len > 0 ? sfti_info_cstr(info, told) : NULL;
 }
 
-/* Whether nine tenths of the bytes are of that precision: packed, or floats that are called so. */
+/* Whether most of the bytes are of that precision: packed, or floats that are called so. */
 static bool are_mostly(const sfti_sums *sums, const char *precision) {
     uint64_t bytes = sums->packed;
     for (int i = 0; *precision == 'f' && i < SFT_DTYPE_COUNT; i++)
         if (i != SFT_F8_E8M0 && strcmp(precision_names[i], precision) == 0)
             bytes += sums->by_dtype[i];
-    return bytes >= sums->bytes - sums->bytes / 10;
+    return bytes > sums->bytes / 2;
 }
 
 const char *sfti_precision(sft_info *info, const sfti_sums *sums, const sfti_quant *quant) {

@@ -10,36 +10,6 @@
 
 #include <string.h>
 
-const sft_tensor *sfti_lora_tensor(const sfti_lora *lora, const sfti_lora_module *module,
-                                   sfti_adapter_slot slot) {
-    uint32_t number = module->slot[slot];
-    return number ? sft_set_tensor_at(lora->set, number - 1) : NULL;
-}
-
-const sft_tensor *sfti_lora_first(const sfti_lora *lora, const sfti_lora_module *m) {
-    const sft_tensor *first = NULL;
-    for (int i = 1; i < SFTI_SLOTS && !first; i++)
-        if (i != SFTI_SLOT_ALPHA) first = sfti_lora_tensor(lora, m, (sfti_adapter_slot)i);
-    return first;
-}
-
-sft_code sfti_lora_told(sft_code code, sft_error *err) {
-    bool file = code == SFT_SIZE_MISMATCH || code == SFT_CAST_DTYPE || code == SFT_CAST_VALUE
-             || code == SFT_INCOMPLETE || code == SFT_TENSOR_DUPLICATE
-             || code == SFT_TENSOR_NOT_FOUND;
-    if (file && err && err->hint == sft_code_describe(code)->hint) err->hint = SFT_HINT_NONE;
-    return code;
-}
-
-const char *sfti_lora_method(const sfti_lora *lora, const sfti_lora_module *module) {
-    static const char *const names[SFTI_ADAPTER_TYPES] = {
-        "lora", "loha", "lokr", "glora", "ia3", "oft", "boft", "full", "other"
-    };
-    (void)lora;
-    bool conv = module->type == SFTI_TYPE_LORA && module->kernel > 1;
-    return conv ? "locon" : names[module->type];
-}
-
 /* ── Grouping ── */
 
 static sft_span name_of_module(const void *ctx, uint32_t entry) {
@@ -491,11 +461,6 @@ static sft_code size_module(const sfti_lora *lora, sfti_lora_module *m, sft_erro
     sft_code code = size_by_method(lora, m, err);
     if (!code) code = shape_in(lora, m, SFTI_SLOT_DIFF_BIAS, &bias, err);
     if (!code && m->out == 0) m->out = bias.rows * bias.cols; /* it has one for each row */
-    return code;
-}
-
-sft_code sfti_lora_hint(sft_code code, sft_hint hint, sft_error *err) {
-    sfti_hint(err, hint);
     return code;
 }
 

@@ -18,7 +18,7 @@ static sft_code resize_layer(sft_adapter_factors *f, sfti_factor *layer, const s
     return code ? code : sfti_lowrank_of_product(&up, &down, rule, arena, out, err);
 }
 
-static sft_span module_name(const void *ctx, uint32_t entry) {
+static sft_span named_module(const void *ctx, uint32_t entry) {
     return ((const sfti_lora *)ctx)->modules[entry].name;
 }
 
@@ -27,7 +27,7 @@ static sft_span module_name(const void *ctx, uint32_t entry) {
 static sft_code check_unread(sft_adapter_factors *f, const sfti_lora *lora, sft_error *err) {
     sfti_names names;
     if (lora->unread_count == 0) return SFT_OK;
-    if (!sfti_names_draw(&names, lora->count, module_name, lora, &f->arena))
+    if (!sfti_names_draw(&names, lora->count, named_module, lora, &f->arena))
         return sfti_fail_memory(err, lora->count * sizeof *names.slots);
     for (uint32_t i = 0; i < lora->count; i++)
         (void)sfti_names_add(&names, lora->modules[i].name, i);

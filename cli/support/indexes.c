@@ -121,6 +121,8 @@ static int look_at_entry(void *ctx, const char *name, os_kind kind) {
     if (!code && !error && info.kind == OS_FILE
         && (!look->counts || look->counts(look->ctx, path)))
         code = look_at_file(look, path, name, is_called, &err);
+    if (code == SFT_NOT_FOUND && !sfti_os_info_path(path, false, &info))
+        code = sfti_io_fail(&err, SFT_IO_OPEN, EIO, "open an index"); /* it is there */
     sfti_arena_free(&arena);
     bool unread = code == SFT_IO_OPEN || code == SFT_IO_READ; /* nobody knows what it names */
     if (code != SFT_OUT_OF_MEMORY && !(code && look->strict && (is_called || unread))) return 0;

@@ -7,13 +7,6 @@
 #include "safetensors_codes.h"
 #include "safetensors_convert.h"
 
-/* Integers are codes of floats, whose scale nothing here tells; an alpha may be one. */
-static bool is_integer_code(const sfti_lora_module *m, int slot, const sft_tensor *tensor) {
-    bool number = slot == SFTI_SLOT_ALPHA
-               || (m->type == SFTI_TYPE_IA3 && slot == SFTI_SLOT_IA3_ON_INPUT);
-    return !number && sft_dtype_describe(tensor->dtype)->kind != SFT_KIND_FLOAT;
-}
-
 /* The tensor, which nothing is computed from, that changes the values of this one; or NULL. */
 static const sft_tensor *companion_of(const sfti_lora *lora, const sft_conversion *values,
                                       size_t i) {
@@ -36,8 +29,11 @@ sft_code sfti_lora_check_codes(const sfti_lora *lora, sft_error *err) {
             const sfti_lora_module *m = &lora->modules[i];
             const sft_tensor *tensor = sfti_lora_tensor(lora, m, (sfti_adapter_slot)slot);
             const sft_tensor *scale = NULL;
+            bool number = slot == SFTI_SLOT_ALPHA
+                       || (m->type == SFTI_TYPE_IA3 && slot == SFTI_SLOT_IA3_ON_INPUT);
             if (!tensor) continue;
-            if (is_integer_code(m, slot, tensor)) {
+            /* Integers are codes of floats, whose scale nothing here tells. */
+            if (!number && sft_dtype_describe(tensor->dtype)->kind != SFT_KIND_FLOAT) {
                 code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
                                         "expected floats, found %s: codes of an adapter that is "
                                         "quantised, whose scale is not known here",

@@ -103,12 +103,6 @@ static bool accompanies(const sfti_quant *quant, const sft_tensor *tensor) {
     return false;
 }
 
-/* Tokenizers, which ComfyUI keeps in text encoders, are files. */
-static bool is_file(const sft_tensor *tensor) {
-    return tensor->dtype == SFT_U8 && tensor->rank == 1
-        && (sfti_ends(tensor->name, "spiece_model") || sfti_ends(tensor->name, "tekken_model"));
-}
-
 /* ── How many weights codes are ── */
 
 static void take_side(sfti_cursor *at) {
@@ -200,8 +194,11 @@ static bool count_codes(sfti_weights *weights, const sfti_quant *quant, size_t i
 void sfti_sum(sfti_sums *sums, const sfti_quant *quant, size_t i) {
     const sft_tensor *tensor = quant->view->by_name[i];
     uint64_t bytes = tensor->end - tensor->begin;
-    if (accompanies(quant, tensor)
-        || (!is_file(tensor) && count_codes(&sums->weights, quant, i)))
+    /* Tokenizers, which ComfyUI keeps in text encoders, are files. */
+    bool is_file = tensor->dtype == SFT_U8 && tensor->rank == 1
+                && (sfti_ends(tensor->name, "spiece_model")
+                    || sfti_ends(tensor->name, "tekken_model"));
+    if (accompanies(quant, tensor) || (!is_file && count_codes(&sums->weights, quant, i)))
         sums->packed += bytes;
     sums->tensors++;
     sums->bytes += bytes;

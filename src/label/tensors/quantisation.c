@@ -393,15 +393,6 @@ const char *sfti_told_precision(sft_info *info, sft_span id) {
     return told.len > 0 ? sfti_info_cstr(info, told) : NULL;
 }
 
-/* Whether most of the bytes are of that precision: packed, or floats that are called so. */
-static bool are_mostly(const sfti_sums *sums, const char *precision) {
-    uint64_t bytes = sums->packed;
-    for (int i = 0; *precision == 'f' && i < SFT_DTYPE_COUNT; i++)
-        if (i != SFT_F8_E8M0 && strcmp(precision_names[i], precision) == 0)
-            bytes += sums->by_dtype[i];
-    return bytes > sums->bytes / 2;
-}
-
 const char *sfti_precision(sft_info *info, const sfti_sums *sums, const sfti_quant *quant) {
     if (sums->bytes == 0) return NULL;
     bool unknown = sums->weights.hidden || sums->weights.undecided > 0;
@@ -412,7 +403,11 @@ const char *sfti_precision(sft_info *info, const sfti_sums *sums, const sfti_qua
         if (!told && quant->bits == 0) told = "mixed";
         if (!told)
             told = sfti_info_text(info, quant->floats ? "fp%u" : "int%u", quant->bits).data;
-        if (are_mostly(sums, told)) return told;
+        uint64_t bytes = sums->packed; /* and floats that are called so */
+        for (int i = 0; told && *told == 'f' && i < SFT_DTYPE_COUNT; i++)
+            if (i != SFT_F8_E8M0 && strcmp(precision_names[i], told) == 0)
+                bytes += sums->by_dtype[i];
+        if (bytes > sums->bytes / 2) return told;
     }
     int dtype = sfti_main_dtype(sums);
     return dtype == SFT_DTYPE_COUNT ? "mixed" : precision_names[dtype];

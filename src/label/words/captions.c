@@ -28,14 +28,6 @@ static bool says_nothing(const sfti_tags *tags, sft_span word) {
     return sfti_is_common_word(word) && !is_spelled_out(tags, word);
 }
 
-/* Small letters of ASCII, and letters beyond it. */
-static bool has_small_letters(const sfti_tags *tags) {
-    for (size_t i = 0; i < tags->row_count; i++)
-        for (size_t k = 0; k < tags->rows[i].text.len; k++)
-            if ((unsigned char)tags->rows[i].text.data[k] >= 'a') return true;
-    return false;
-}
-
 /* ── How many captions have a word ── */
 
 typedef struct word_row {
@@ -135,24 +127,21 @@ static sft_span leading(const sfti_tags *tags, sft_span text, size_t words) {
     return phrase;
 }
 
-/* Captions are cut at commas: a part that goes on with a sentence begins no caption. Where
- * captions begin with a capital, that is any with a small function word. */
-static bool continues_caption(sft_span text, bool capital) {
-    sft_span word;
-    if (!NEXT_WORD(&text, &word)) return true;
-    return sfti_number_among("and but or which while", word) >= 0
-        || (capital && word.data[0] >= 'a' && sfti_is_function_word(word));
-}
-
+/* Captions are cut at commas: a part that goes on with a sentence begins no caption. Where captions
+ * begin with a capital, as the first row does, that is any with a small function word. */
 static sft_span shared_phrase(const sfti_tags *tags, uint64_t captions) {
-    sft_span best = { "", 0 };
+    sft_span best = { "", 0 }, rest, word;
     bool capital = false;
     size_t tries = 0;
     for (size_t i = 0; i < tags->row_count && tries < PHRASE_TRIES; i++) {
         sft_span text = tags->rows[i].text;
         if (tags->rows[i].total == 0) continue;
-        if (tries == 0) capital = *text.data >= 'A' && *text.data <= 'Z'; /* a caption's first */
-        if (continues_caption(text, capital)) continue;
+        rest = text;
+        if (!NEXT_WORD(&rest, &word)) continue;
+        if (tries == 0) capital = *word.data >= 'A' && *word.data <= 'Z';
+        if (sfti_number_among("and but or which while", word) >= 0
+            || (capital && *word.data >= 'a' && sfti_is_function_word(word)))
+            continue;
         tries++;
         sft_span phrase = leading(tags, text, phrase_length(tags, text, captions));
         if (phrase.len > best.len) best = phrase;
@@ -191,9 +180,13 @@ static void keep_words(sfti_tags *tags, const word_count *words) {
 void sfti_sentence_words(sfti_tags *tags) {
     word_count words;
     uint64_t sum = 0;
-    for (size_t i = 0; i < tags->row_count; i++) sum += tags->rows[i].total;
+    for (size_t i = 0; i < tags->row_count; i++) {
+        sft_span text = tags->rows[i].text;
+        sum += tags->rows[i].total;
+        for (size_t k = 0; k < text.len && !tags->small_letters; k++) /* and letters beyond ASCII */
+            tags->small_letters = (unsigned char)text.data[k] >= 'a';
+    }
     uint64_t captions = tags->known ? tags->images : sum;
-    tags->small_letters = has_small_letters(tags);
     sft_span phrase = shared_phrase(tags, captions);
     sfti_candidate begin = { phrase, { "", 0 }, PHRASE_TRUST, -1, 0, false, false };
     if (phrase.len > 0 && captions >= 3) sfti_list_word(tags, &begin);

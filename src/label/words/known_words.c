@@ -16,16 +16,13 @@ static sft_span without_version(sft_span word) {
     return (sft_span){ word.data, len };
 }
 
-static bool strong_name(sft_span word) {
-    return word.len >= 3 && word.len <= SFTI_WORD_MOST && !sfti_is_weak_name(word)
-        && !sfti_is_function_word(word);
-}
-
 /* Whether two names share a word that is not everyone's. */
 static bool share_word(sft_span a, sft_span b) {
     sft_span word, other, rest;
     while (sfti_next_word(&a, &word, sfti_word_byte)) {
-        if (!strong_name(word)) continue;
+        if (word.len < 3 || word.len > SFTI_WORD_MOST || sfti_is_weak_name(word)
+            || sfti_is_function_word(word))
+            continue;
         rest = b;
         for (size_t n = 0; n < NAME_WORDS && sfti_next_word(&rest, &other, sfti_word_byte); n++)
             if (sfti_same_word(word, other) || sfti_same_word(word, without_version(other)))

@@ -209,7 +209,10 @@ def check_writing(layout, format_, scale, folder):
         bad.append("other names: %s" % sorted(made))
     label, plain = ask("info", out)["model"], ask("info", SOURCE)["model"]
     label = ["%s %s" % (label["quantization"]["value"], label["precision"]), label["parameters"]]
-    if label != [WRITTEN[format_], plain["parameters"]]:
+    called = WRITTEN[format_]
+    if (layout, format_) == ("compressed-tensors", "mxfp8"):
+        called = "mxfp8 mixed"  # two matrices stay F32, which are most of the bytes
+    if label != [called, plain["parameters"]]:
         bad.append("info says %s" % label)
     told = {tensor["name"]: tensor["error"] for tensor in report["tensors"]}
     spared = {tensor["name"] for tensor in report["spared"]}

@@ -87,6 +87,9 @@ void sfti_lora_close(sfti_lora *lora);
 sft_code sfti_lora_told(sft_code code, sft_error *err);
 /* A failure, with what to try next. */
 sft_code sfti_lora_hint(sft_code code, sft_hint hint, sft_error *err);
+/* The modules by their names. */
+sft_code sfti_lora_names(const sfti_lora *lora, sfti_arena *arena, sfti_names *out,
+                         sft_error *err);
 /* Refuses factors that are codes of other values. */
 sft_code sfti_lora_check_codes(const sfti_lora *lora, sft_error *err);
 /* Refuses a module of which a configuration tells another method or rank than its tensors. */

@@ -17,10 +17,6 @@ static size_t end_of(sft_span name) {
     return k;
 }
 
-static sft_span module_name(const void *ctx, uint32_t i) {
-    return ((const sfti_lora *)ctx)->modules[i].name;
-}
-
 sft_code sfti_lora_take_bases(sfti_lora *lora, sft_error *err) {
     size_t count = 0, left = 0;
     sfti_names names;
@@ -28,11 +24,9 @@ sft_code sfti_lora_take_bases(sfti_lora *lora, sft_error *err) {
         count += end_of(sft_set_tensor_at(lora->set, lora->unread[k])->name) < SFTI_COUNT(ends);
     if (count == 0) return SFT_OK;
     lora->bases = sfti_arena_array(&lora->arena, count, sizeof *lora->bases);
-    if (!lora->bases
-        || !sfti_names_draw(&names, lora->count, module_name, lora, &lora->arena))
-        return sfti_fail_memory(err, count * sizeof *lora->bases);
-    for (uint32_t i = 0; i < lora->count; i++)
-        (void)sfti_names_add(&names, lora->modules[i].name, i);
+    if (!lora->bases) return sfti_fail_memory(err, count * sizeof *lora->bases);
+    sft_code code = sfti_lora_names(lora, &lora->arena, &names, err);
+    if (code) return code;
     for (size_t k = 0; k < lora->unread_count; k++) {
         sft_span name = sft_set_tensor_at(lora->set, lora->unread[k])->name;
         size_t end = end_of(name);

@@ -39,3 +39,16 @@ sft_code sfti_lora_hint(sft_code code, sft_hint hint, sft_error *err) {
     sfti_hint(err, hint);
     return code;
 }
+
+static sft_span module_name(const void *ctx, uint32_t entry) {
+    return ((const sfti_lora *)ctx)->modules[entry].name;
+}
+
+sft_code sfti_lora_names(const sfti_lora *lora, sfti_arena *arena, sfti_names *out,
+                         sft_error *err) {
+    if (!sfti_names_draw(out, lora->count, module_name, lora, arena))
+        return sfti_fail_memory(err, lora->count * sizeof *out->slots);
+    for (uint32_t i = 0; i < lora->count; i++)
+        (void)sfti_names_add(out, lora->modules[i].name, i);
+    return SFT_OK;
+}

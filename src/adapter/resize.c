@@ -18,33 +18,25 @@ static sft_code resize_layer(sft_adapter_factors *f, sfti_factor *layer, const s
     return code ? code : sfti_lowrank_of_product(&up, &down, rule, arena, out, err);
 }
 
-static sft_span named_module(const void *ctx, uint32_t entry) {
-    return ((const sfti_lora *)ctx)->modules[entry].name;
-}
-
 /* Refuses tensors of a LoRA module that nothing here knows: they may be of its rank, or change what
  * its factors mean. */
 static sft_code check_unread(sft_adapter_factors *f, const sfti_lora *lora, sft_error *err) {
     sfti_names names;
     if (lora->unread_count == 0) return SFT_OK;
-    if (!sfti_names_draw(&names, lora->count, named_module, lora, &f->arena))
-        return sfti_fail_memory(err, lora->count * sizeof *names.slots);
-    for (uint32_t i = 0; i < lora->count; i++)
-        (void)sfti_names_add(&names, lora->modules[i].name, i);
-    for (size_t k = 0; k < lora->unread_count; k++) {
+    sft_code code = sfti_lora_names(lora, &f->arena, &names, err);
+    for (size_t k = 0; !code && k < lora->unread_count; k++) {
         const sft_tensor *tensor = sft_set_tensor_at(lora->set, lora->unread[k]);
         for (size_t end = tensor->name.len; end > 0; end--) {
             if (end == tensor->name.len || tensor->name.data[end] != '.') continue;
             uint32_t at = sfti_names_find(&names, (sft_span){ tensor->name.data, end });
             if (at == SFTI_NO_NAME || lora->modules[at].type != SFTI_TYPE_LORA) continue;
-            sft_code code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
-                                             "expected factors, alphas, biases and magnitudes in a "
-                                             "LoRA module, found another tensor, which may be of "
-                                             "its rank");
+            code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                    "expected factors, alphas, biases and magnitudes in a LoRA "
+                                    "module, found another tensor, which may be of its rank");
             return sfti_lora_hint(code, SFT_HINT_ADAPTER_TENSOR, err);
         }
     }
-    return SFT_OK;
+    return code;
 }
 
 /* What is written as it is: all but the factors and alphas of LoRA modules. */
